@@ -1,0 +1,68 @@
+/* Every limit and every tuned number, once, with unit and reason. Those marked [option] are
+ * defaults that the user can set. */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+#include "base/clock.h"
+
+#define SBX_KIB 1024ull
+#define SBX_MIB (1024ull * SBX_KIB)
+#define SBX_GIB (1024ull * SBX_MIB)
+
+/* -- what a pass may cost -- */
+#define SBX_MAX_RECORDS 100000u           /* [option] listed files: bounds memory */
+#define SBX_MAX_DIRECTORIES 50000u        /* [option of the library] distinct directories listed */
+#define SBX_MAX_LISTING (32 * SBX_MIB)    /* [option] decoded bytes of the listing */
+#define SBX_MAX_FILE_SIZE (512 * SBX_MIB) /* [option] bytes of one file */
+#define SBX_MAX_BYTES (2 * SBX_GIB)       /* [option] bytes received in a pass */
+#define SBX_MAX_FILES 20000u              /* [option] files transferred in a pass */
+#define SBX_DEADLINE_S 120.0              /* [option] seconds for the whole pass */
+#define SBX_JOBS 8u                       /* [option] files in flight */
+#define SBX_MAX_JOBS 64u                  /* of that option */
+#define SBX_REPORT_LIMIT 10000u           /* [option] files named in a report */
+#define SBX_DIR_COST (4 * SBX_KIB)        /* bytes of the pass budget that a new directory costs */
+
+/* -- hard upper bounds of options, so that sums and allocations cannot overflow -- */
+#define SBX_CEIL_RECORDS 10000000u         /* records */
+#define SBX_CEIL_LISTING (4 * SBX_GIB)     /* bytes */
+#define SBX_CEIL_SECONDS (400.0 * 86400.0) /* seconds */
+
+/* -- listing -- */
+#define SBX_LINE_CHARS 16384u        /* characters of an encoded line: one event each on execd */
+#define SBX_MAX_LINE (64 * SBX_KIB)  /* bytes of one line of the remote script that is no data */
+#define SBX_MAX_NOISE (64 * SBX_KIB) /* bytes before the begin line */
+#define SBX_ENCODED_SLACK (64 * SBX_KIB) /* characters an encoded stream may have on top */
+#define SBX_YOUNG_S 2 /* seconds within which a whole-second ctime may still move */
+
+/* -- names -- */
+#define SBX_MAX_PATH 4095u     /* bytes of a path: PATH_MAX less its NUL */
+#define SBX_MAX_COMPONENT 255u /* bytes, and UTF-16 units: NAME_MAX of Linux, NTFS, APFS */
+#define SBX_MAX_DEPTH 100u     /* components of a path: one descriptor each is held at most */
+#define SBX_MAX_WITH 8u        /* other spellings named beside a refused one */
+
+/* -- transfer -- */
+#define SBX_BATCH_FILES 2000u          /* files of a batch */
+#define SBX_BATCH_BYTES (64 * SBX_MIB) /* bytes of a batch: temporaries at one time */
+#define SBX_BATCH_NAMES (96 * SBX_KIB) /* encoded names of a batch: its script in one request */
+#define SBX_BATCHES_AHEAD 2u           /* batches received and not yet published */
+#define SBX_STOP_S                                                                                 \
+    2.0                               /* seconds kept for confirm, publish and record: the most of \
+                                         this and a tenth, but at most half of the deadline */
+#define SBX_IDLE_S 30.0               /* seconds without a byte: a stuck peer */
+#define SBX_LOST_FILES 3u             /* files in a row without an answer: the source is lost */
+#define SBX_EIO_FILES 3u              /* EIO in a row: the destination is lost */
+#define SBX_IO_CHUNK (256 * SBX_KIB)  /* bytes read at once of a local file */
+#define SBX_STDERR_KEPT (4 * SBX_KIB) /* bytes of standard error kept for messages */
+#define SBX_STDERR_LINE 512u          /* bytes of a line of standard error shown */
+#define SBX_END_GRACE_MS 200          /* milliseconds between SIGTERM and SIGKILL of COMMAND */
+
+/* -- state in the destination -- */
+#define SBX_MAX_MANIFEST (256 * SBX_MIB)       /* bytes of a manifest that is read */
+#define SBX_MAX_MANIFEST_LINE (32 * SBX_KIB)   /* bytes of a line: a path of \u escapes and facts */
+#define SBX_MAX_RUN (64 * SBX_MIB)             /* bytes of a run record that is read */
+#define SBX_MANIFEST_EVERY_S 10.0              /* seconds between manifest writes during a pass */
+#define SBX_INDEX_AGE_NS (1ull * SBX_NS_PER_S) /* a directory reading older than this is repeated  \
+                                                */
+#define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S)  /* no syncfs is begun with less time left */
+
+#endif

@@ -1,0 +1,42 @@
+/* Opening and reading files of a directory that we hold, without being led astray by what stands
+ * there. */
+#ifndef FSUTIL_FILE_H
+#define FSUTIL_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/digest.h"
+#include "base/error.h"
+
+/* Opens a regular file for reading: no-follow, non-blocking. SBX_E_HOST otherwise. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_file_open(int dirfd, const char *name, int *ret_fd,
+                                                struct stat *ret_st, struct sbx_error *err);
+
+/* Digest of a regular file of `size` bytes by name; *ret_same is false (and SBX_OK returned) if it
+ * has another size, or is gone or no regular file. Ends early at deadline_ns (SBX_E_DEADLINE). */
+SBX_MUST_CHECK enum sbx_status sbx_fs_file_digest(int dirfd, const char *name, uint64_t size,
+                                                  uint64_t deadline_ns, bool *ret_same,
+                                                  unsigned char ret[SBX_DIGEST_LEN],
+                                                  struct stat *ret_st, struct sbx_error *err);
+
+/* Opens a file of ours for state: it is made if missing (`mode` & umask & ~022), and must then be
+ * regular, ours (effective user), and writable by no one else; SBX_E_HOST otherwise. Read-write. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_own_file(int dirfd, const char *name, mode_t mode,
+                                               int *ret_fd, struct sbx_error *err);
+/* The same for a directory. With make = false, a missing one gives *ret_fd = -1 and SBX_OK. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_own_dir(int dirfd, const char *name, bool make, int *ret_fd,
+                                              struct sbx_error *err);
+
+/* An existing file of ours for reading only, with the same demands; a missing one gives
+ * *ret_fd = -1 and SBX_OK. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_own_read(int dirfd, const char *name, int *ret_fd,
+                                               struct sbx_error *err);
+
+SBX_MUST_CHECK enum sbx_status sbx_fs_write_all(int fd, const void *bytes, size_t n,
+                                                struct sbx_error *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* Opening the destination: the only place where a path string of the host is resolved. */
+#ifndef FSUTIL_ROOT_H
+#define FSUTIL_ROOT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* Opens the operator's own path, in which links are allowed; with `make`, its last component is
+ * made (0777 & umask) if it is missing. Search permission is enough on what leads there. *ret_fd is
+ * -1 (and the result SBX_OK) if it is missing and not to be made. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_root_open(const char *dest, bool make, int *ret_fd,
+                                                struct sbx_error *err);
+
+/* Whether directories a and b are the same, or one is an ancestor of the other (by `..` from each,
+ * comparing device and inode). */
+SBX_MUST_CHECK enum sbx_status sbx_fs_contains(int a, int b, bool *ret, struct sbx_error *err);
+
+#endif

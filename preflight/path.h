@@ -1,0 +1,19 @@
+/* The rules about one path, and about one component of it. Pure. */
+#ifndef PREFLIGHT_PATH_H
+#define PREFLIGHT_PATH_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "sbx/sync.h"
+#include "sbx/verdict.h"
+
+/* SBX_REASON_NONE, or the first rule that refuses the relative path bytes[0..n): encoding,
+ * traversal, too-long, too-deep, reserved-name, and under SBX_NAMES_PORTABLE separator, control,
+ * reserved-char, trailing and the device names
+ * (https://learn.microsoft.com/windows/win32/fileio/naming-a-file). SBX_E_NOMEM is the only status.
+ */
+SBX_MUST_CHECK enum sbx_status sbx_pre_path(const char *bytes, size_t n, enum sbx_names names,
+                                            enum sbx_reason *ret, struct sbx_error *err);
+
+#endif
