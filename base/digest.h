@@ -1,4 +1,4 @@
-/* BLAKE2b-256 (RFC 7693) of a stream. */
+/* BLAKE2b-256 (RFC 7693) of a stream: init, add*, final. */
 #ifndef BASE_DIGEST_H
 #define BASE_DIGEST_H
 
@@ -7,8 +7,9 @@
 
 #define SBX_DIGEST_LEN 32
 
+/* May live anywhere and be moved or copied. */
 struct sbx_digest {
-    crypto_generichash_state state;
+    unsigned char state[sizeof(crypto_generichash_state)];
 };
 
 void sbx_digest_init(struct sbx_digest *digest);

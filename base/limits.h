@@ -45,9 +45,9 @@
 #define SBX_BATCH_BYTES (64 * SBX_MIB) /* bytes of a batch: temporaries at one time */
 #define SBX_BATCH_NAMES (96 * SBX_KIB) /* encoded names of a batch: its script in one request */
 #define SBX_BATCHES_AHEAD 2u           /* batches received and not yet published */
-#define SBX_STOP_S                                                                                 \
-    2.0                               /* seconds kept for confirm, publish and record: the most of \
-                                         this and a tenth, but at most half of the deadline */
+/* Seconds kept for confirm, publish and record: the most of this and a tenth, but at most half of
+ * the deadline. */
+#define SBX_STOP_S 2.0
 #define SBX_IDLE_S 30.0               /* seconds without a byte: a stuck peer */
 #define SBX_LOST_FILES 3u             /* files in a row without an answer: the source is lost */
 #define SBX_EIO_FILES 3u              /* EIO in a row: the destination is lost */
@@ -57,12 +57,17 @@
 #define SBX_END_GRACE_MS 200          /* milliseconds between SIGTERM and SIGKILL of COMMAND */
 
 /* -- state in the destination -- */
-#define SBX_MAX_MANIFEST (256 * SBX_MIB)       /* bytes of a manifest that is read */
-#define SBX_MAX_MANIFEST_LINE (32 * SBX_KIB)   /* bytes of a line: a path of \u escapes and facts */
-#define SBX_MAX_RUN (64 * SBX_MIB)             /* bytes of a run record that is read */
-#define SBX_MANIFEST_EVERY_S 10.0              /* seconds between manifest writes during a pass */
-#define SBX_INDEX_AGE_NS (1ull * SBX_NS_PER_S) /* a directory reading older than this is repeated  \
-                                                */
-#define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S)  /* no syncfs is begun with less time left */
+#define SBX_MAX_MANIFEST (256 * SBX_MIB)     /* bytes of a manifest that is read */
+#define SBX_MAX_MANIFEST_LINE (32 * SBX_KIB) /* bytes of a line: a path of \u escapes and facts */
+#define SBX_MAX_RUN (64 * SBX_MIB)           /* bytes of a run record that is read */
+#define SBX_MANIFEST_EVERY_S 10.0            /* seconds between manifest writes during a pass */
+/* A reading of a host directory that is older than this (nanoseconds) is repeated. */
+#define SBX_INDEX_AGE_NS (1ull * SBX_NS_PER_S)
+#define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S) /* no syncfs is begun with less time left */
+
+/* -- memory and parsers -- */
+#define SBX_ARENA_CHUNK_FIRST (64 * SBX_KIB) /* bytes: a small listing costs little */
+#define SBX_ARENA_CHUNK_MOST (1 * SBX_MIB)   /* bytes: the calls saved by more do not count */
+#define SBX_JSON_DEPTH 32u                   /* nested arrays and objects: jansson recurses */
 
 #endif
