@@ -12,8 +12,9 @@
 SBX_MUST_CHECK enum sbx_status sbx_fs_root_open(const char *dest, bool make, int *ret_fd,
                                                 struct sbx_error *err);
 
-/* Whether directories a and b are the same, or one is an ancestor of the other (by `..` from each,
- * comparing device and inode). */
-SBX_MUST_CHECK enum sbx_status sbx_fs_contains(int a, int b, bool *ret, struct sbx_error *err);
+/* Whether directory `inner` is `outer` or lies below it (by `..` from inner, comparing device and
+ * inode). Search permission is enough on what lies above. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_within(int inner, int outer, bool *ret,
+                                             struct sbx_error *err);
 
 #endif

@@ -43,6 +43,7 @@ struct sbx_fs_place {
     char with[256];         /* the entry in the way (terminated), "" if there is none */
     int dirfd;              /* borrowed until the next call; -1: absent, or there is a reason */
     uint64_t dev, ino;      /* of the directory, 0 if absent */
+    size_t missing;         /* how many components at the end of the path do not exist */
 };
 
 /* Goes to the directory path[0..n) ("" is the root itself), which preflight has accepted. A name

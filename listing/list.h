@@ -40,8 +40,8 @@ SBX_MUST_CHECK enum sbx_status sbx_list_end(struct sbx_list *list, struct sbx_ex
  * denied. */
 enum sbx_listing_state sbx_list_state(const struct sbx_list *list);
 const struct sbx_list_frame *sbx_list_frame(const struct sbx_list *list);
-/* Valid as long as the list; paths are NUL-terminated. */
-const struct sbx_record *sbx_list_records(const struct sbx_list *list, size_t *ret_n);
+/* Valid as long as the list; paths are NUL-terminated. The owner of the list may update facts. */
+struct sbx_record *sbx_list_records(struct sbx_list *list, size_t *ret_n);
 uint64_t sbx_list_bytes(const struct sbx_list *list);   /* decoded bytes */
 uint64_t sbx_list_seen(const struct sbx_list *list);    /* records so far, also before end */
 bool sbx_list_find_errors(const struct sbx_list *list); /* warning find-errors */

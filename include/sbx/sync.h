@@ -133,7 +133,7 @@ SBX_API SBX_MUST_CHECK enum sbx_status sbx_report_new(struct sbx_report **ret,
                                                       struct sbx_error *err);
 SBX_API void sbx_report_free(struct sbx_report *report); /* NULL is fine */
 
-enum sbx_pass {
+enum sbx_pass_outcome {
     SBX_PASS_FAILED = 0, /* also before sbx_sync() has returned */
     SBX_PASS_PARTIAL,
     SBX_PASS_COMPLETE, /* everything listed is published, unchanged or excluded; no doubt about it
@@ -163,7 +163,7 @@ struct sbx_report_file {
     enum sbx_outcome outcome;
     enum sbx_reason reason;
     uint64_t size;
-    bool has_digest;          /* published and unchanged files */
+    bool has_digest;          /* files published in this pass */
     unsigned char digest[32]; /* BLAKE2b-256 of the content */
     bool unstable, unconfirmed, replaces;
     const char *with[8]; /* other spellings of the same name, bytes, terminated; a directory's ends
@@ -172,10 +172,12 @@ struct sbx_report_file {
     int os_errno;
 };
 
-SBX_API enum sbx_pass sbx_report_outcome(const struct sbx_report *report);
+SBX_API enum sbx_pass_outcome sbx_report_outcome(const struct sbx_report *report);
 SBX_API enum sbx_listing_state sbx_report_listing(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_listed(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_count(const struct sbx_report *report, enum sbx_outcome outcome);
+/* Names that SBX_NAMES_PORTABLE refused and SBX_NAMES_POSIX would take. */
+SBX_API uint64_t sbx_report_posix_would_take(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_reason(const struct sbx_report *report, enum sbx_reason reason);
 SBX_API bool sbx_report_warned(const struct sbx_report *report, enum sbx_warning warning);
 SBX_API uint64_t sbx_report_received(const struct sbx_report *report);  /* bytes of content */
