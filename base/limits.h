@@ -39,6 +39,7 @@
 #define SBX_MAX_COMPONENT 255u /* bytes, and UTF-16 units: NAME_MAX of Linux, NTFS, APFS */
 #define SBX_MAX_DEPTH 100u     /* components of a path: one descriptor each is held at most */
 #define SBX_MAX_WITH 8u        /* other spellings named beside a refused one */
+#define SBX_MAX_KEYED 1024u    /* bytes of a component that is folded: above any system's names */
 
 /* -- transfer -- */
 #define SBX_BATCH_FILES 2000u          /* files of a batch */
@@ -63,6 +64,7 @@
 #define SBX_MANIFEST_EVERY_S 10.0            /* seconds between manifest writes during a pass */
 /* A reading of a host directory that is older than this (nanoseconds) is repeated. */
 #define SBX_INDEX_AGE_NS (1ull * SBX_NS_PER_S)
+#define SBX_MAX_INDEX (512 * SBX_MIB) /* bytes of names of one host directory: millions of them */
 #define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S) /* no syncfs is begun with less time left */
 
 /* -- memory and parsers -- */

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+/* fsync of an open file. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_sync_fd(int fd, struct sbx_error *err);
 /* fsync of a directory; *ret_cannot: the file system has no such thing (EINVAL, …), a warning. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_sync_dir(int dirfd, bool *ret_cannot, struct sbx_error *err);
 /* fsync of a file by name (opened no-follow, non-blocking, regular only). */

@@ -31,10 +31,17 @@ struct sbx_fs_tmp {
 #define SBX_FS_TMP_INIT ((struct sbx_fs_tmp){.dirfd = -1, .fd = -1})
 #define SBX_TMP_AUTO SBX_CLEANUP(sbx_fs_tmp_abort)
 
+/* Writes the name that the temporary of this token and serial has. */
+void sbx_fs_tmp_name(char ret[SBX_TMP_NAME], const char *token, uint64_t serial);
+
 /* Makes ".sbx-sync.<token>.<serial>", exclusively, 0666 & umask (or the directory's default ACL).
  */
 SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_open(struct sbx_fs_tmp *t, int dirfd, const char *token,
                                                uint64_t serial, struct sbx_error *err);
+/* The same with another mode than 0666 to begin with. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_open_mode(struct sbx_fs_tmp *t, int dirfd,
+                                                    const char *token, uint64_t serial, mode_t mode,
+                                                    struct sbx_error *err);
 SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_write(struct sbx_fs_tmp *t, const void *bytes, size_t n,
                                                 struct sbx_error *err);
 /* Drops what was written, so that the file starts over. */
@@ -67,8 +74,9 @@ enum sbx_fs_published {
 };
 /* Gives the finished temporary `tmp` its final `name`, both in dirfd: with `replace` by rename over
  * whatever file stands there, else so that nothing is overwritten (RENAME_NOREPLACE; linkat and
- * unlinkat; plain rename). *ret_st is the lstat of the published file. SBX_E_HOST: not published.
- */
+ * unlinkat; plain rename). *ret_st is the lstat of the published file, zeroed if it cannot be had.
+ * Unless published, the temporary is still there. SBX_E_HOST: not published; with os_errno
+ * ENAMETOOLONG, EILSEQ or EINVAL it is this name that the host will not have. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_publish(int dirfd, const char *tmp, const char *name,
                                               bool replace, enum sbx_fs_published *ret,
                                               struct stat *ret_st, struct sbx_error *err);

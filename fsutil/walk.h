@@ -39,15 +39,18 @@ enum sbx_fs_go {
 
 /* Where the walk has arrived. */
 struct sbx_fs_place {
-    enum sbx_reason reason; /* NONE, LINKED, TYPE_CONFLICT or ALIAS_LOCAL */
+    enum sbx_reason reason; /* NONE, LINKED, TYPE_CONFLICT, ALIAS_LOCAL or HOST_NAME */
     char with[256];         /* the entry in the way (terminated), "" if there is none */
+    size_t with_at;         /* path[0..with_at) leads to it; it is the component from there */
     int dirfd;              /* borrowed until the next call; -1: absent, or there is a reason */
     uint64_t dev, ino;      /* of the directory, 0 if absent */
     size_t missing;         /* how many components at the end of the path do not exist */
 };
 
 /* Goes to the directory path[0..n) ("" is the root itself), which preflight has accepted. A name
- * that the file system itself refuses (ENAMETOOLONG, EILSEQ, EINVAL) is reason HOST_NAME. */
+ * that the file system itself refuses (ENAMETOOLONG, EILSEQ, EINVAL) is reason HOST_NAME. What
+ * SBX_E_HOST tells is about this place (err->step names the call): the walk can go on elsewhere.
+ * In it are also directories that we may search but not read, since they cannot be checked. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_walk_to(struct sbx_fs_walk *walk, const char *path, size_t n,
                                               enum sbx_fs_go go, sbx_fs_making_fn *making,
                                               void *making_ctx, struct sbx_fs_place *ret,
@@ -61,7 +64,8 @@ struct sbx_fs_target {
     struct stat st;
 };
 
-/* Reads the directory for aliases where that has not been done, or not within SBX_INDEX_AGE_NS. */
+/* Reads the directory for aliases where that has not been done, or not within SBX_INDEX_AGE_NS.
+ * SBX_E_USAGE if the walk has not arrived anywhere; SBX_E_HOST is about this place. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_walk_look(struct sbx_fs_walk *walk, const char *name,
                                                 struct sbx_fs_target *ret, struct sbx_error *err);
 

@@ -1,0 +1,69 @@
+#include "fsutil/sweep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fsutil/dir.h"
+
+/* Readings of a directory: removing while reading makes some file systems skip entries. More are
+ * not done, since others could go on making such names. */
+#define MAX_READINGS 3
+
+static bool is_ours(const char *name, const char *token)
+{
+    const char *prefix = ".sbx-sync.";
+    size_t n = strlen(prefix), m = strlen(token), digits;
+
+    if (strncmp(name, prefix, n) != 0 || strncmp(name + n, token, m) != 0 || name[n + m] != '.')
+        return false;
+    name += n + m + 1;
+    digits = strspn(name, "0123456789");
+    return digits > 0 && name[digits] == '\0';
+}
+
+static bool is_regular(int dirfd, const char *name)
+{
+    struct stat st;
+
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+}
+
+static enum sbx_status sweep_once(int dirfd, const char *token, size_t *ret_removed,
+                                  size_t *ret_failed, struct sbx_error *err)
+{
+    SBX_DIR_AUTO DIR *dir = NULL;
+    size_t removed = 0, failed = 0;
+    const char *name = "";
+    enum sbx_status st = sbx_fs_dir_open(dirfd, &dir, err);
+
+    while (!st && (st = sbx_fs_dir_next(dir, &name, err)) == SBX_OK && name) {
+        if (!is_ours(name, token) || !is_regular(dirfd, name))
+            continue;
+        if (unlinkat(dirfd, name, 0) == 0)
+            removed++;
+        else if (errno != ENOENT)
+            failed++;
+    }
+    *ret_removed = removed;
+    *ret_failed = failed;
+    return st;
+}
+
+enum sbx_status sbx_fs_sweep(int dirfd, const char *token, size_t *removed, size_t *failed,
+                             struct sbx_error *err)
+{
+    size_t gone = 1, left = 0;
+    enum sbx_status st = SBX_OK;
+
+    for (int i = 0; i < MAX_READINGS && gone > 0 && !st; i++) {
+        gone = left = 0;
+        st = sweep_once(dirfd, token, &gone, &left, err);
+        *removed += gone;
+    }
+    *failed += left;
+    return st;
+}
