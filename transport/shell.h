@@ -9,35 +9,40 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/error.h"
 #include "sbx/transport.h"
+#include "transport/child.h"
+
+#define SBX_SHELL_CHUNK 65536 /* bytes read at once: what a pipe holds */
 
 struct sbx_shell {
     const char *const *argv; /* borrowed, NULL-terminated; argv[0] is looked up in PATH */
+    const char *hint;        /* ends the message if no script was ever answered; NULL: none */
     unsigned starts_left;    /* how often the child may still be started */
-    pid_t pid;               /* owned; 0: not running */
-    bool group;              /* it leads a process group of its own, which is ended as a whole */
-    int in, out, diag;       /* owned, non-blocking; -1: closed */
+    bool answered;           /* a script was run to its end */
+    struct sbx_child child;
+    struct sbx_buf chunk; /* owned; what is read at once */
 };
 
-#define SBX_SHELL_INIT ((struct sbx_shell){.in = -1, .out = -1, .diag = -1})
+#define SBX_SHELL_INIT                                                                             \
+    ((struct sbx_shell){.child = SBX_CHILD_INIT, .chunk = SBX_BUF_INIT(SBX_SHELL_CHUNK)})
 
 /* Starts the child if it is not running (SBX_E_UNREACHABLE if it cannot be, or has been often
  * enough), feeds it one script and streams until its exit line. SBX_E_UNREACHABLE: the child ended
- * or closed its output before that line (the message has its status). SBX_E_DEADLINE,
- * SBX_E_CANCELLED, and a failure of `out`: the child was ended, since the rest of its output is
- * unwanted. idle_ns: 0, or the time without a byte after which the child is ended and SBX_E_LIMIT
- * is returned. */
+ * or closed its output before that line (the message has its status and its last line of standard
+ * error). SBX_E_DEADLINE, SBX_E_CANCELLED, and a failure of `out`: the child was ended, since the
+ * rest of its output is unwanted. idle_ns: 0, or the time without a byte after which the child is
+ * ended and SBX_E_LIMIT is returned; the time that `out` takes for itself does not count. */
 SBX_MUST_CHECK enum sbx_status sbx_shell_run(struct sbx_shell *shell, const struct sbx_call *call,
                                              const char *script, size_t script_len,
                                              uint64_t idle_ns, struct sbx_sink out,
                                              struct sbx_sink diag, struct sbx_exit *ret_exit,
                                              struct sbx_error *err);
 
-/* Ends the child (SIGTERM, then SIGKILL) and reaps it. May be called twice. */
+/* Ends the child at once, reaps it, frees. May be called twice. `shell` can be run again. */
 void sbx_shell_end(struct sbx_shell *shell);
 
 #endif

@@ -1,0 +1,27 @@
+/* The script that brings a batch of files as one stream of text. The reading side is exec_stream.
+ *
+ *   <nonce> file <index> ok|vanished|denied|notreg
+ *   after ok only: lines of base64 or hex of
+ *       content, at most SIZE bytes, LF <nonce> blank, status of `head`, blank, record NUL |
+ * nothing <nonce> done <index> <status of enc>
+ *   ... the same for every file, in the order asked for ...
+ *   <nonce> end
+ */
+#ifndef TRANSPORT_EXEC_SCRIPT_H
+#define TRANSPORT_EXEC_SCRIPT_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "sbx/transport.h"
+
+/* Characters that the path of a file takes in the script. */
+size_t sbx_exec_script_name_len(const struct sbx_wanted *file);
+
+/* Appends the script for files[0..n). `snippet` as in struct sbx_call. */
+SBX_MUST_CHECK enum sbx_status sbx_exec_script(const char *nonce, const char *snippet,
+                                               const struct sbx_wanted *const files[], size_t n,
+                                               struct sbx_buf *out, struct sbx_error *err);
+
+#endif
