@@ -11,9 +11,15 @@
 /* SBX_REASON_NONE, or the first rule that refuses the relative path bytes[0..n): encoding,
  * traversal, too-long, too-deep, reserved-name, and under SBX_NAMES_PORTABLE separator, control,
  * reserved-char, trailing and the device names
- * (https://learn.microsoft.com/windows/win32/fileio/naming-a-file). SBX_E_NOMEM is the only status.
- */
+ * (https://learn.microsoft.com/windows/win32/fileio/naming-a-file). A NUL, which no listing can
+ * hold, is refused as control under both. Always SBX_OK. */
 SBX_MUST_CHECK enum sbx_status sbx_pre_path(const char *bytes, size_t n, enum sbx_names names,
                                             enum sbx_reason *ret, struct sbx_error *err);
+
+/* The answers of both profiles at once. */
+struct sbx_pre_path_reasons {
+    enum sbx_reason posix, portable;
+};
+struct sbx_pre_path_reasons sbx_pre_path_reasons(const char *bytes, size_t n);
 
 #endif
