@@ -69,6 +69,7 @@ static const struct limit limits[] = {
     {"a maximum of zero takes an empty text", 0, 0, 0, SBX_OK},
     {"the largest length does not wrap", 10, 4, SIZE_MAX, SBX_E_LIMIT},
     {"without a maximum, the largest length does not wrap", SIZE_MAX, 4, SIZE_MAX, SBX_E_LIMIT},
+    {"without a maximum, there is room for the end", SIZE_MAX, 4, SIZE_MAX - 4, SBX_E_LIMIT},
     {"without a maximum, what cannot be had is refused", SIZE_MAX, 4, SIZE_MAX / 2, SBX_E_NOMEM},
 };
 
@@ -156,8 +157,8 @@ static const struct grow grows[] = {
     {"an array stops at its maximum", 60, 61, 100, 4, SBX_OK, 100},
     {"an array begins at its maximum", 0, 1, 3, 4, SBX_OK, 3},
     {"an array does not pass its maximum", 100, 101, 100, 4, SBX_E_LIMIT, 100},
-    {"an array of more bytes than there are is refused", 0, SIZE_MAX / 4, SIZE_MAX, 16, SBX_E_NOMEM,
-     0},
+    {"an array of more bytes than there are is refused", 0, SIZE_MAX / 16 + 2, SIZE_MAX, 16,
+     SBX_E_NOMEM, 0},
 };
 
 static void array_growth(void **state)

@@ -19,6 +19,7 @@ static const struct after afters[] = {
     {"a negative time counts as none", 5, -1.0, 5},
     {"not a number counts as none", 5, (double)NAN, 5},
     {"a fraction is kept to the nanosecond", 1, 0.1, 100000001},
+    {"a fraction is rounded, not cut", 0, 1.001, 1001000000},
     {"seconds add up", 7, 120.0, 120000000007},
     {"400 days fit", 0, 400.0 * 86400.0, 34560000000000000},
     {"a time too long for 64 bits is never", 0, 1e12, SBX_NEVER},

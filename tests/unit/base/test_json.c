@@ -167,14 +167,12 @@ static void building_on_nothing_is_told_at_the_end(void **state)
 }
 
 /* In every room, the text is written whole or not at all. */
-static void a_limit_leaves_what_was_there(void **state)
+static void write_in_every_room(struct fixture *f, size_t whole)
 {
-    struct fixture *f = *state;
-    const size_t whole = 1 + strlen("{\"key\":\"\\u007f\\u007f\"}");
-
-    sbx_json_add_str(f->json, "key", "\x7f\x7f");
+    sbx_buf_clear(&f->text);
+    f->text.max = 1;
     assert_int_equal(sbx_buf_str(&f->text, "#", NULL), SBX_OK);
-    for (f->text.max = 1; f->text.max < whole; f->text.max++) {
+    for (; f->text.max < 1 + whole; f->text.max++) {
         struct sbx_error err = {0};
 
         assert_int_equal(sbx_json_write(f->json, &f->text, &err), SBX_E_LIMIT);
@@ -183,7 +181,17 @@ static void a_limit_leaves_what_was_there(void **state)
         assert_string_equal(f->text.data, "#");
     }
     assert_int_equal(sbx_json_write(f->json, &f->text, NULL), SBX_OK);
-    assert_int_equal(f->text.len, whole);
+    assert_int_equal(f->text.len, 1 + whole);
+}
+
+static void a_limit_leaves_what_was_there(void **state)
+{
+    struct fixture *f = *state;
+
+    sbx_json_add_str(f->json, "key", "plain");
+    write_in_every_room(f, strlen("{\"key\":\"plain\"}"));
+    sbx_json_add_str(f->json, "key", "\x7f\x7f");
+    write_in_every_room(f, strlen("{\"key\":\"\\u007f\\u007f\"}"));
 }
 
 struct parse {
