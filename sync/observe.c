@@ -2,6 +2,7 @@
  */
 #include "sync/observe.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/quote.h"
@@ -109,6 +110,19 @@ void sbx_observe_bytes(struct sbx_observer *o, uint64_t n)
     pthread_mutex_lock(&o->lock);
     o->now.bytes_done += n;
     tell_progress(o);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void sbx_observe_text(struct sbx_observer *o, const char *path, size_t n, const char *text)
+{
+    char display[SBX_STDERR_LINE];
+    const struct sbx_event event = {.display = display};
+
+    if (!o->fn)
+        return;
+    (void)snprintf(display, sizeof(display), "%s: %s", SBX_QUOTE_N(path, n), text);
+    pthread_mutex_lock(&o->lock);
+    tell(o, SBX_EVENT_DIAG, &event);
     pthread_mutex_unlock(&o->lock);
 }
 

@@ -33,6 +33,10 @@ void sbx_observe_records(struct sbx_observer *o, uint64_t records);
 void sbx_observe_wanted(struct sbx_observer *o, uint64_t files, uint64_t bytes);
 void sbx_observe_bytes(struct sbx_observer *o, uint64_t n);
 
+/* A line about a file, as a DIAG event: "path: text", the path escaped, `text` printable already.
+ */
+void sbx_observe_text(struct sbx_observer *o, const char *path, size_t n, const char *text);
+
 /* A sink for standard error of the remote side: tells it line by line, escaped. */
 struct sbx_sink sbx_observe_diag(struct sbx_observer *o);
 void sbx_observe_diag_end(struct sbx_observer *o);

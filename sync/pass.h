@@ -25,6 +25,7 @@
 #define SBX_ITEM_LATE 4u     /* failed or deferred last time: comes last */
 #define SBX_ITEM_UNSTABLE 8u /* published while it changed (--allow-changing) */
 #define SBX_ITEM_UNCONFIRMED 16u
+#define SBX_ITEM_AGAIN 64u   /* changed while it was fetched: fetched once more */
 #define SBX_ITEM_RENEWED 32u /* unchanged, but the host's stamp was renewed: see fact */
 
 /* What becomes of one record: a struct of its own beside it, since memory per record is a promise.
