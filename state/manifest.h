@@ -38,7 +38,7 @@ struct sbx_line {
 };
 
 struct sbx_manifest_header {
-    const char *identity; /* borrowed */
+    const char *identity; /* borrowed; any bytes, terminated */
     enum sbx_names names;
 };
 
@@ -54,7 +54,7 @@ enum sbx_manifest_state {
 
 /* Opens and proves the whole file: header, trailer, count, digest, size. *ret is NULL unless
  * *ret_state is OK; a damaged one explains itself in err, with SBX_OK returned. SBX_E_HOST: it is
- * not ours, or no regular file. statedir -1: absent. */
+ * not ours, or no regular file; also when it cannot be read. statedir -1: absent. */
 SBX_MUST_CHECK enum sbx_status sbx_manifest_open(int statedir, struct sbx_manifest_reader **ret,
                                                  enum sbx_manifest_state *ret_state,
                                                  struct sbx_error *err);
@@ -83,6 +83,8 @@ SBX_MUST_CHECK enum sbx_status sbx_manifest_writer_new(int statedir, const char 
                                                        const struct sbx_manifest_header *header,
                                                        struct sbx_manifest_writer **ret,
                                                        struct sbx_error *err);
+/* SBX_E_USAGE, and nothing added: out of order, or a path that preflight refuses under the header's
+ * names. Any other failure is final: commit will fail too. */
 SBX_MUST_CHECK enum sbx_status sbx_manifest_writer_line(struct sbx_manifest_writer *writer,
                                                         const struct sbx_line *line,
                                                         struct sbx_error *err);
@@ -91,7 +93,8 @@ SBX_MUST_CHECK enum sbx_status sbx_manifest_writer_text(struct sbx_manifest_writ
                                                         const char *text, size_t n,
                                                         struct sbx_error *err);
 /* Trailer, mode (0666 & umask & ~022), sync where `durability` asks for it, rename. The writer is
- * freed whatever happens; on failure the old manifest stays and the temporary is gone. */
+ * freed whatever happens; on failure the old manifest stays and the temporary is gone, unless only
+ * the sync of the directory failed: then the new one stands, and a crash may lose it. */
 SBX_MUST_CHECK enum sbx_status sbx_manifest_writer_commit(struct sbx_manifest_writer **take_writer,
                                                           enum sbx_durability durability,
                                                           struct sbx_error *err);
