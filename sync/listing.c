@@ -102,18 +102,6 @@ static enum sbx_listing_state state_of(const struct sbx_list *list, enum sbx_sta
     }
 }
 
-/* The commonest mistake with exec: is a COMMAND that leads to no shell. */
-static enum sbx_status hint(const struct sbx_pass *p, const struct sbx_list *list,
-                            enum sbx_status st, struct sbx_error *err)
-{
-    struct sbx_error was = err ? *err : (struct sbx_error){.status = st};
-
-    if (!p->transport->wants_shell || sbx_list_frame(list)->root != SBX_ROOT_UNKNOWN ||
-        st == SBX_E_CANCELLED || st == SBX_E_NOMEM)
-        return st;
-    return sbx_err_set(err, st, 0, "%.400s; does it end in `sh`?", was.msg);
-}
-
 static enum sbx_status check_root(const struct sbx_pass *p, enum sbx_listing_state state,
                                   struct sbx_error *err)
 {
@@ -146,9 +134,7 @@ static enum sbx_status read_listing(struct sbx_pass *p, struct sbx_error *err)
         return st;
     st = sbx_sync_run_script(p, p->stop_ns, &script, p->list, err);
     p->listing_state = st ? state_of(p->list, st) : sbx_list_state(p->list);
-    if (st)
-        return hint(p, p->list, st, err);
-    return check_root(p, p->listing_state, err);
+    return st ? st : check_root(p, p->listing_state, err);
 }
 
 static enum sbx_status judge(struct sbx_pass *p, struct sbx_error *err)

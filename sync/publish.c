@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "fsutil/durable.h"
+#include "fsutil/file.h"
 #include "sync/confirm.h"
 #include "sync/transfer.h"
 

@@ -10,7 +10,6 @@ struct sbx_transport {
     void *self;            /* owned; ops.destroy frees it */
     char *root;            /* owned; remote directory, bytes */
     char *identity;        /* owned */
-    bool wants_shell;      /* `exec`: a COMMAND that may be no shell */
     const char *local_dir; /* borrowed from self: the host directory of `local`, else NULL */
 };
 
