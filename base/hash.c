@@ -5,6 +5,11 @@
 
 #include "base/coding.h"
 
+bool sbx_hash_init(void)
+{
+    return sodium_init() >= 0;
+}
+
 void sbx_hash_key_new(struct sbx_hash_key *ret)
 {
     _Static_assert(sizeof(ret->bytes) == crypto_shorthash_KEYBYTES, "key of SipHash");

@@ -2,6 +2,7 @@
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,6 +10,9 @@
 struct sbx_hash_key {
     unsigned char bytes[16];
 };
+
+/* Prepares libsodium for threads; false if it cannot be used here. Calling it again is fine. */
+bool sbx_hash_init(void);
 
 void sbx_hash_key_new(struct sbx_hash_key *ret);
 

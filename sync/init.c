@@ -1,12 +1,11 @@
-#include <sodium.h>
-
 #include "base/error.h"
+#include "base/hash.h"
 #include "sbx/sync.h"
 #include "sbx/version.h"
 
 enum sbx_status sbx_init(struct sbx_error *err)
 {
-    if (sodium_init() < 0)
+    if (!sbx_hash_init())
         return sbx_err_set(err, SBX_E_HOST, 0, "libsodium cannot be used here");
     return SBX_OK;
 }
