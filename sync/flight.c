@@ -432,6 +432,13 @@ static void hand_over(struct sbx_transfer *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+static struct sbx_batch *batch_new(void)
+{
+    struct sbx_batch *batch = calloc(1, sizeof(*batch));
+
+    return batch;
+}
+
 static enum sbx_status add_ready(struct sbx_transfer *t, const struct sbx_ready *ready,
                                  struct sbx_error *err)
 {
@@ -440,7 +447,7 @@ static enum sbx_status add_ready(struct sbx_transfer *t, const struct sbx_ready 
     enum sbx_status st;
 
     if (!b) {
-        b = calloc(1, sizeof(*b));
+        b = batch_new();
         if (!b)
             return sbx_err_nomem(err);
         t->filling = b;

@@ -6,8 +6,7 @@ import source
 
 # A function (as a pattern of its whole name) and the folders or files that may call it.
 ALONE = [
-    (r"realloc|reallocarray|clock_gettime|crypto_\w+|randombytes\w*", {"base"}),
-    (r"sodium_init", {"sync/init.c"}),
+    (r"realloc|reallocarray|clock_gettime|crypto_\w+|randombytes\w*|sodium_\w+", {"base"}),
     (r"json_(?!write\b|parse\b)\w+", {"base"}),
     (r"inflate\w*", {"listing"}),
     (r"utf8proc_\w+", {"preflight"}),
