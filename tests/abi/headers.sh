@@ -9,7 +9,7 @@ failed=0
 
 try() {
     seen=$((seen + 1))
-    printf '#include "%s"\n' "$header" | "$@" -Wall -Wextra -Werror -fsyntax-only - || {
+    printf '#include "%s"\nextern int something;\n' "$header" | "$@" -Wall -Wextra -Werror -fsyntax-only - || {
         printf '%s: not with %s\n' "$header" "$*"
         failed=$((failed + 1))
     }
