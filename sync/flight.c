@@ -283,7 +283,7 @@ static enum sbx_status on_write(void *ctx, const struct sbx_wanted *file, const 
     }
     if (n > f->wanted.size - f->got) {
         f->decided = true;
-        sbx_flight_changed(t, f->item, NULL);
+        sbx_judge_changed(t, f->item, NULL);
         return sbx_err_set(err, SBX_E_LIMIT, 0, "more than the listed bytes");
     }
     if (sbx_fs_tmp_write(&f->tmp, bytes, n, &why))
@@ -291,110 +291,6 @@ static enum sbx_status on_write(void *ctx, const struct sbx_wanted *file, const 
     sbx_digest_add(&f->digest, bytes, n);
     f->got += n;
     return SBX_OK;
-}
-
-void sbx_flight_changed(struct sbx_transfer *t, uint32_t item, const unsigned char *digest)
-{
-    struct sbx_again again = {.item = item, .ctime_only = digest != NULL};
-    void *array;
-    bool kept = false;
-
-    if (digest)
-        memcpy(again.digest, digest, sizeof(again.digest));
-    if (!t->last_round) {
-        pthread_mutex_lock(&t->lock);
-        array = t->again;
-        if (!sbx_array_grow(&array, &t->cap_again, t->n_again + 1, SIZE_MAX / sizeof(again),
-                            sizeof(again), NULL)) {
-            t->again = array;
-            t->again[t->n_again++] = again;
-            kept = true;
-        }
-        pthread_mutex_unlock(&t->lock);
-    }
-    if (!kept)
-        sbx_pass_decide(t->p, item, SBX_FAILED, SBX_FAIL_CHANGED);
-}
-
-static int again_cmp(const void *a, const void *b)
-{
-    const struct sbx_again *x = a, *y = b;
-
-    return (x->item > y->item) - (x->item < y->item);
-}
-
-static const struct sbx_again *before(const struct sbx_transfer *t, uint32_t item)
-{
-    const struct sbx_again wanted = {.item = item};
-
-    if (!t->last_round || t->n_again == 0)
-        return NULL;
-    return bsearch(&wanted, t->again, t->n_again, sizeof(wanted), again_cmp);
-}
-
-static void decide_result(struct sbx_transfer *t, struct sbx_flight *f,
-                          enum sbx_fetch_result result)
-{
-    static const struct {
-        enum sbx_outcome outcome;
-        enum sbx_reason reason;
-    } table[] = {
-        [SBX_FETCH_VANISHED] = {SBX_FAILED, SBX_FAIL_VANISHED},
-        [SBX_FETCH_DENIED] = {SBX_FAILED, SBX_FAIL_DENIED},
-        [SBX_FETCH_NOT_REGULAR] = {SBX_FAILED, SBX_FAIL_CHANGED},
-        [SBX_FETCH_SHORT] = {SBX_FAILED, SBX_FAIL_SHORT},
-        [SBX_FETCH_PROTOCOL] = {SBX_FAILED, SBX_FAIL_PROTOCOL},
-        [SBX_FETCH_SERVER] = {SBX_FAILED, SBX_FAIL_SERVER},
-        [SBX_FETCH_LOST] = {SBX_DEFERRED, SBX_DEFER_SOURCE_LOST},
-        [SBX_FETCH_UNAUTHORISED] = {SBX_DEFERRED, SBX_DEFER_SOURCE_LOST},
-        [SBX_FETCH_LIMIT] = {SBX_FAILED, SBX_FAIL_PROTOCOL},
-    };
-
-    if (result == SBX_FETCH_CHANGED)
-        sbx_flight_changed(t, f->item, NULL);
-    else if (result == SBX_FETCH_CANCELLED)
-        sbx_pass_decide(t->p, f->item, SBX_DEFERRED,
-                        sbx_pass_cancelled(t->p) ? SBX_DEFER_CANCELLED : SBX_DEFER_DEADLINE);
-    else if ((size_t)result < N_ELEMENTS(table) && table[result].reason)
-        sbx_pass_decide(t->p, f->item, table[result].outcome, table[result].reason);
-    else
-        sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_PROTOCOL);
-}
-
-/* A moved ctime may mean a chmod or a link, or a write that was finished before the first read: two
- * equal reads tell. */
-static bool same_as_before(const struct sbx_transfer *t, uint32_t item, const unsigned char *digest)
-{
-    const struct sbx_again *b = before(t, item);
-
-    return b && b->ctime_only && memcmp(b->digest, digest, SBX_DIGEST_LEN) == 0;
-}
-
-bool sbx_flight_judge(struct sbx_transfer *t, uint32_t item, enum sbx_confirmed c, uint64_t got,
-                      const unsigned char digest[SBX_DIGEST_LEN])
-{
-    const struct sbx_options *o = t->p->o;
-    bool whole = got == t->p->records[item].size;
-
-    if (c == SBX_CONFIRM_GONE) {
-        sbx_pass_decide(t->p, item, SBX_FAILED, SBX_FAIL_VANISHED);
-        return false;
-    }
-    if (o->allow_changing && (c != SBX_CONFIRM_SAME || !whole)) {
-        t->p->items[item].flags |= SBX_ITEM_UNSTABLE;
-        return true;
-    }
-    if (c == SBX_CONFIRM_CTIME && whole && same_as_before(t, item, digest)) {
-        sbx_pass_warn(t->p, SBX_WARN_CTIME_MOVED);
-        return true;
-    }
-    if (c != SBX_CONFIRM_SAME) {
-        sbx_flight_changed(t, item, c == SBX_CONFIRM_CTIME && whole ? digest : NULL);
-        return false;
-    }
-    if (!whole)
-        sbx_pass_decide(t->p, item, SBX_FAILED, SBX_FAIL_SHORT);
-    return whole;
 }
 
 /* Judges what can be judged now: the record that came with the stream, or nothing at all if files
@@ -412,56 +308,7 @@ static bool acceptable(struct sbx_transfer *t, const struct sbx_flight *f, const
         t->p->items[f->item].flags |= SBX_ITEM_UNCONFIRMED;
     else
         c = sbx_confirm_record(record_of(t, f), record, n, o->ignore_ctime);
-    return sbx_flight_judge(t, f->item, c, f->got, ready->digest);
-}
-
-static void hand_over(struct sbx_transfer *t)
-{
-    struct sbx_batch **at = &t->ready;
-
-    if (!t->filling)
-        return;
-    pthread_mutex_lock(&t->lock);
-    while (*at)
-        at = &(*at)->next;
-    *at = t->filling;
-    t->filling = NULL;
-    t->n_ready++;
-    sbx_ready_fd_set(t->ready_fd, t->n_ready < SBX_BATCHES_AHEAD);
-    pthread_cond_signal(&t->changed);
-    pthread_mutex_unlock(&t->lock);
-}
-
-static struct sbx_batch *batch_new(void)
-{
-    struct sbx_batch *batch = calloc(1, sizeof(*batch));
-
-    return batch;
-}
-
-static enum sbx_status add_ready(struct sbx_transfer *t, const struct sbx_ready *ready,
-                                 struct sbx_error *err)
-{
-    struct sbx_batch *b = t->filling;
-    void *array;
-    enum sbx_status st;
-
-    if (!b) {
-        b = batch_new();
-        if (!b)
-            return sbx_err_nomem(err);
-        t->filling = b;
-    }
-    array = b->files;
-    st = sbx_array_grow(&array, &b->cap, b->n + 1, SBX_BATCH_FILES, sizeof(*ready), err);
-    if (st)
-        return st;
-    b->files = array;
-    b->files[b->n++] = *ready;
-    b->bytes += ready->size;
-    if (b->n >= SBX_BATCH_FILES || b->bytes >= SBX_BATCH_BYTES)
-        hand_over(t);
-    return SBX_OK;
+    return sbx_judge_file(t, f->item, c, f->got, ready->digest);
 }
 
 static enum sbx_status finish(struct sbx_transfer *t, struct sbx_flight *f, struct sbx_error *err)
@@ -501,7 +348,7 @@ static void complete(struct sbx_transfer *t, struct sbx_flight *f, const char *r
         sbx_pass_host_failed(t->p, f->item, &why);
         return;
     }
-    if (add_ready(t, &ready, &why)) {
+    if (sbx_batch_add(t, &ready, &why)) {
         (void)!sbx_fs_remove(f->dirfd, name, NULL);
         sbx_pass_host_failed(t->p, f->item, &why);
     }
@@ -518,7 +365,7 @@ static void on_end(void *ctx, const struct sbx_wanted *file, enum sbx_fetch_resu
     if (!f->decided && result == SBX_FETCH_OK && f->begun)
         complete(t, f, record, record_len);
     else if (!f->decided)
-        decide_result(t, f, result);
+        sbx_judge_result(t, f->item, result);
     flight_done(t, f);
 }
 
@@ -540,8 +387,8 @@ void sbx_flight_settle(struct sbx_transfer *t)
         struct sbx_flight *f = t->busy;
 
         if (!f->decided)
-            decide_result(t, f, SBX_FETCH_LOST);
+            sbx_judge_result(t, f->item, SBX_FETCH_LOST);
         flight_done(t, f);
     }
-    hand_over(t);
+    sbx_batch_hand_over(t);
 }

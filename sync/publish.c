@@ -12,14 +12,6 @@
 #include "sync/confirm.h"
 #include "sync/transfer.h"
 
-void sbx_batch_free(struct sbx_batch *batch)
-{
-    if (!batch)
-        return;
-    free(batch->files);
-    free(batch);
-}
-
 static const struct sbx_record *record_of(const struct sbx_transfer *t, const struct sbx_ready *f)
 {
     return &t->p->records[f->item];
@@ -103,7 +95,7 @@ static void on_confirmed(void *ctx, size_t i, const struct sbx_record *now)
         return;
     c = sbx_confirm_compare(record_of(a->t, f), now, a->t->p->o->ignore_ctime);
     f->confirmed = true;
-    if (sbx_flight_judge(a->t, f->item, c, f->size, f->digest))
+    if (sbx_judge_file(a->t, f->item, c, f->size, f->digest))
         return;
     f->dropped = true;
     drop(a->t, f);

@@ -89,13 +89,24 @@ struct sbx_queue sbx_flight_queue(struct sbx_transfer *t);
  */
 void sbx_flight_settle(struct sbx_transfer *t);
 void sbx_flight_free_all(struct sbx_transfer *t);
-/* A file that is not what was listed: once more later, or failed. `digest` only for a moved ctime.
- */
-void sbx_flight_changed(struct sbx_transfer *t, uint32_t item, const unsigned char *digest);
+/* -- judge.c: what becomes of a file -- */
+
+/* It is not what was listed: once more later, or failed. `digest` only for a moved ctime. */
+void sbx_judge_changed(struct sbx_transfer *t, uint32_t item, const unsigned char *digest);
 /* Whether a file of `got` bytes may be published as listed, given how its confirmation came out; if
  * not, it is decided here, or put aside for the next round. */
-bool sbx_flight_judge(struct sbx_transfer *t, uint32_t item, enum sbx_confirmed confirmed,
-                      uint64_t got, const unsigned char digest[SBX_DIGEST_LEN]);
+bool sbx_judge_file(struct sbx_transfer *t, uint32_t item, enum sbx_confirmed confirmed,
+                    uint64_t got, const unsigned char digest[SBX_DIGEST_LEN]);
+/* Decides a file whose fetch ended with another result than SBX_FETCH_OK. */
+void sbx_judge_result(struct sbx_transfer *t, uint32_t item, enum sbx_fetch_result result);
+
+/* -- batch.c: complete temporaries on their way to the conductor -- */
+
+/* Adds to the batch that is being filled, and hands it over once it is full. */
+SBX_MUST_CHECK enum sbx_status sbx_batch_add(struct sbx_transfer *t, const struct sbx_ready *ready,
+                                             struct sbx_error *err);
+void sbx_batch_hand_over(struct sbx_transfer *t);
+void sbx_batch_free(struct sbx_batch *batch);
 
 /* -- publish.c -- */
 
@@ -104,7 +115,5 @@ SBX_MUST_CHECK enum sbx_status sbx_publish_batch(struct sbx_transfer *t, struct 
                                                  struct sbx_error *err);
 /* Removes directories that were made in this pass and are empty. */
 void sbx_publish_tidy(struct sbx_transfer *t);
-
-void sbx_batch_free(struct sbx_batch *batch);
 
 #endif
