@@ -19,9 +19,11 @@
 /* What stands there was opened, but is not what it has to be. */
 static enum sbx_status unfit(struct sbx_error *err, const char *name, const char *why)
 {
+    enum sbx_status st = sbx_err_set(err, SBX_E_HOST, 0, "'%s' %s", SBX_QUOTE(name), why);
+
     if (err)
         (void)snprintf(err->step, sizeof(err->step), "fstat");
-    return sbx_err_set(err, SBX_E_HOST, 0, "'%s' %s", SBX_QUOTE(name), why);
+    return st;
 }
 
 enum sbx_status sbx_fs_file_open(int dirfd, const char *name, int *ret_fd, struct stat *ret_st,
