@@ -3,31 +3,12 @@
 #ifndef LISTING_DECODE_H
 #define LISTING_DECODE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
+#include "listing/frame.h"
 #include "sbx/sink.h"
-
-enum sbx_list_root {
-    SBX_ROOT_UNKNOWN = 0,
-    SBX_ROOT_OK,
-    SBX_ROOT_MISSING,
-    SBX_ROOT_NOTDIR,
-    SBX_ROOT_DENIED
-};
-
-/* What the begin line and the end line said. */
-struct sbx_list_frame {
-    enum sbx_list_root root; /* UNKNOWN until the begin line was seen */
-    int64_t now;             /* the remote clock, seconds since 1970 */
-    char tools[32];          /* such as "printf,gzip,base64" */
-    bool ended;              /* the end line was seen */
-    int find;                /* exit status of find, or of xargs where tools start with "stat" */
-    int walk;                /* of find where tools start with "stat", else 0 */
-    uint64_t skipped;        /* links and special files, where the script counted them */
-};
 
 struct sbx_list_decoder;
 

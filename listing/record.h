@@ -2,6 +2,7 @@
 #ifndef LISTING_RECORD_H
 #define LISTING_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ struct sbx_record {
  * SBX_E_REMOTE: no size, a size out of range, a missing separator: the listing is damaged. */
 SBX_MUST_CHECK enum sbx_status sbx_list_record_parse(const char *bytes, size_t n,
                                                      struct sbx_record *ret, struct sbx_error *err);
+
+/* The decimal number, digits only, that fills bytes[0..n). False, *ret untouched: there is none. */
+bool sbx_list_number(const char *bytes, size_t n, uint64_t *ret);
 
 /* Byte order of paths, as memcmp, the shorter first: the order of everything in a pass. */
 int sbx_list_path_cmp(const char *a, size_t a_len, const char *b, size_t b_len);
