@@ -81,13 +81,22 @@ static const char stat_all[] =
     "all \"$@\"\n";
 static const char stat_each[] = "x=0; for p do rec \"$p\" || x=1; done\n";
 
-/* The walk begins at `R/.`: so `-name X -prune` does not meet the root's own name. */
-static const char list_walk[] = "R=$R/.\n"
-                                "walk() { case $w in\n"
-                                "printf) files -printf '%s %T@ %C@ %P\\0' ;;\n"
-                                "*) command -v stat >/dev/null || return 127\n"
-                                "{ files -print0; echo \"walk=$?\" >&4; } |\n"
-                                "xargs -0 -n 500 \"$S\" -c \"$one\" sh 4>&- ;; esac; }\n";
+/* The walk begins at `R/.`: so `-name X -prune` does not meet the root's own name. Where find can
+ * write to a descriptor by name, it writes a dot there for each link and special file, before its
+ * status. */
+static const char list_walk[] =
+    "R=$R/.\n"
+    "d=; [ $w = printf ] &&\n"
+    "[ \"$( { find / -maxdepth 0 -fprintf /dev/fd/5 x; } 5>&1 2>/dev/null )\" = x ] && d=1\n"
+    "all() { files -printf '%s %T@ %C@ %P\\0' \"$@\"; }\n"
+    "walk() { case $w$d in\n"
+    "printf) all ;;\n"
+    "printf1)\n"
+    "{ c=$( { all -o ! -type d -fprintf /dev/fd/5 . >&6; echo $?; } 5>&1 ); } 6>&1\n"
+    "f=${c##*.}; echo \"skipped=$((${#c} - ${#f}))\" >&4; return \"$f\" ;;\n"
+    "*) command -v stat >/dev/null || return 127\n"
+    "{ files -print0; echo \"walk=$?\" >&4; } |\n"
+    "xargs -0 -n 500 \"$S\" -c \"$one\" sh 4>&- ;; esac; }\n";
 
 /* A file that vanished is simply left out: if there is one, what is there is asked for again. */
 static const char confirm_stat[] =
