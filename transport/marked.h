@@ -11,18 +11,17 @@
 #define SBX_MARKED_MAX 128  /* bytes of a marked line at most; a longer one is no marked line */
 
 /* A marked line is "<nonce> <text>" at the start of a line, ended by LF or CR LF. It goes to `line`
- * as terminated text; all other bytes, less the line end just before a marked line, go to `bytes`
- * in order. Held back is only what may still become a marked line. A failure of either ends the
- * push and is returned. */
+ * as terminated text; all other bytes go to `bytes` in order. Held back is only what may still
+ * become a marked line, so that whatever reads lines behind this sees each as soon as it is whole.
+ * A failure of either ends the push and is returned. */
 struct sbx_marked {
     const char *nonce; /* borrowed, SBX_MARKED_NONCE characters, none of them CR or LF */
     void *ctx;         /* borrowed */
     enum sbx_status (*bytes)(void *ctx, const char *bytes, size_t n, struct sbx_error *err);
     /* *ret_taken = false: not such a line after all; it is then given to `bytes`. */
     enum sbx_status (*line)(void *ctx, const char *text, bool *ret_taken, struct sbx_error *err);
-    bool midline;   /* what was passed on last was no line end */
-    size_t n;       /* bytes held */
-    size_t nonceat; /* where the nonce begins in held */
+    bool midline; /* the next byte does not begin a line */
+    size_t n;     /* bytes held */
     char held[SBX_MARKED_MAX];
 };
 

@@ -68,8 +68,10 @@ static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, str
     return SBX_OK;
 }
 
-/* The newline before the line lets it begin one whatever the script printed last, and is taken away
- * with it. The backslash gets past an alias, and "|| :" past set -e. */
+/* The newline before the line lets it begin one whatever the script printed last. It is not taken
+ * away: holding back every newline, since the line might follow, would keep the last line of each
+ * read from its reader until more comes. The backslash gets past an alias, and "|| :" past set -e.
+ */
 static enum sbx_status make_input(struct run *run, const char *script, size_t n,
                                   struct sbx_error *err)
 {
@@ -272,16 +274,19 @@ static void drain_diag(struct run *run)
         ;
 }
 
-static enum sbx_status make_ready(struct sbx_shell *shell, struct sbx_error *err)
+static enum sbx_status make_ready(struct run *run, struct sbx_error *err)
 {
+    struct sbx_shell *shell = run->shell;
     enum sbx_status st = sbx_buf_reserve(&shell->chunk, SBX_SHELL_CHUNK, err);
 
     if (st)
         return st;
     if (shell->child.pid && sbx_child_ended(&shell->child, NULL))
         sbx_child_end(&shell->child, false);
-    if (shell->child.pid)
+    if (shell->child.pid) {
+        drain(run, &shell->child.out); /* came after the last exit line, belongs to no script */
         return SBX_OK;
+    }
     if (shell->starts_left == 0)
         return sbx_err_set(err, SBX_E_UNREACHABLE, 0, "COMMAND ended early once too often");
     shell->starts_left--;
@@ -294,11 +299,10 @@ enum sbx_status sbx_shell_run(struct sbx_shell *shell, const struct sbx_call *ca
                               struct sbx_error *err)
 {
     struct run run = {.shell = shell, .call = call, .out = out, .diag = diag, .idle_ns = idle_ns};
-    enum sbx_status st = make_ready(shell, err);
+    enum sbx_status st = make_ready(&run, err);
 
     if (st)
         return st;
-    drain(&run, &shell->child.out); /* came after the last exit line, belongs to no script */
     sbx_random_hex(run.nonce, SBX_MARKED_NONCE / 2);
     run.marked =
         (struct sbx_marked){.nonce = run.nonce, .ctx = &run, .bytes = on_bytes, .line = on_line};

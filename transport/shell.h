@@ -3,7 +3,8 @@
  *   init -> run* -> end        nothing is left running
  *
  * After each script it is told to print a line of our own, "<nonce> exit <status>", which is hidden
- * from `out`; if the child ends without that line the status is unknown. */
+ * from `out`; if the child ends without that line the status is unknown. That line begins with a
+ * newline of its own, which is not hidden: `out` gets one more than the script printed. */
 #ifndef TRANSPORT_SHELL_H
 #define TRANSPORT_SHELL_H
 

@@ -16,12 +16,12 @@ static const struct row rows[] = {
     {"a stream without a marked line passes as it is", "one\ntwo\r\n\r\n\nthree",
      "one\ntwo\r\n\r\n\nthree", ""},
     {"a marked line at the very start is found", NONCE " exit 0\n", "", "exit 0;"},
-    {"the newline before a marked line goes with it", "abc\n" NONCE " exit 3\n", "abc", "exit 3;"},
-    {"a newline of the output itself stays", "abc\n\n" NONCE " exit 3\n", "abc\n", "exit 3;"},
-    {"CR LF around a marked line goes with it", "abc\r\n" NONCE " exit 3\r\nrest", "abcrest",
+    {"the newline before a marked line stays", "abc\n" NONCE " exit 3\n", "abc\n", "exit 3;"},
+    {"the CR LF of a marked line goes with it", "abc\r\n" NONCE " exit 3\r\nrest", "abc\r\nrest",
      "exit 3;"},
-    {"marked lines may follow each other", NONCE " a\n" NONCE " b\n\n" NONCE " c\n", "", "a;b;c;"},
-    {"bytes between marked lines stay", NONCE " a\nx\ny\n" NONCE " b\nz", "x\nyz", "a;b;"},
+    {"marked lines may follow each other", NONCE " a\n" NONCE " b\n\n" NONCE " c\n", "\n",
+     "a;b;c;"},
+    {"bytes between marked lines stay", NONCE " a\nx\ny\n" NONCE " b\nz", "x\ny\nz", "a;b;"},
     {"a nonce in the middle of a line is output", "x" NONCE " exit 0\n", "x" NONCE " exit 0\n", ""},
     {"a nonce after a CR alone is output", "x\r" NONCE " exit 0\n", "x\r" NONCE " exit 0\n", ""},
     {"another nonce is output", "\n00112233445566778899aabbccddeefe exit 0\n",
@@ -30,11 +30,11 @@ static const struct row rows[] = {
      "\n" NONCE "\n" NONCE "x exit 0\n", ""},
     {"an upper-case nonce is output", "\n00112233445566778899AABBCCDDEEFF exit 0\n",
      "\n00112233445566778899AABBCCDDEEFF exit 0\n", ""},
-    {"a nonce begun twice is found", "\n0011\n" NONCE " a\n", "\n0011", "a;"},
-    {"newlines before the newline of a marked line stay", "\n\r\n\r\r\n" NONCE " a\n", "\n\r\n\r",
-     "a;"},
+    {"a nonce begun twice is found", "\n0011\n" NONCE " a\n", "\n0011\n", "a;"},
+    {"newlines before the newline of a marked line stay", "\n\r\n\r\r\n" NONCE " a\n",
+     "\n\r\n\r\r\n", "a;"},
     {"a line that its reader does not take is output", "x\n" NONCE " no\ny\n" NONCE " a\n",
-     "x\n" NONCE " no\ny", "a;"},
+     "x\n" NONCE " no\ny\n", "a;"},
     {"a line that is not taken keeps its CR", "x\n" NONCE " no\r\ny", "x\n" NONCE " no\r\ny", ""},
     {"a marked line without an end is output", "x\n" NONCE " a", "x\n" NONCE " a", ""},
     {"a marked line that is too long is output",
@@ -99,7 +99,9 @@ static void test_held(void **state)
     assert_int_equal(sbx_marked_push(&m, "abc\n0012", 8, NULL), SBX_OK);
     assert_text(&f->out, "abc\n0012");
     assert_int_equal(sbx_marked_push(&m, "def\n0011", 8, NULL), SBX_OK);
-    assert_text(&f->out, "abc\n0012def");
+    assert_text(&f->out, "abc\n0012def\n");
+    assert_int_equal(sbx_marked_push(&m, "\n", 1, NULL), SBX_OK);
+    assert_text(&f->out, "abc\n0012def\n0011\n");
 }
 
 int main(void)

@@ -39,20 +39,20 @@ struct answer {
 };
 
 static const struct answer answers[] = {
-    {"a script that succeeds has status 0", "echo hi", "hi\n", 0},
-    {"a script's own status is told", "echo hi; (exit 3)", "hi\n", 3},
-    {"status 255 is told", "(exit 255)", "", 255},
-    {"output without a final newline stays without one", "printf abc", "abc", 0},
-    {"a script without output has none", ":", "", 0},
-    {"blank lines at the end stay", "printf 'a\\n\\n\\n'", "a\n\n\n", 0},
+    {"a script that succeeds has status 0", "echo hi", "hi\n\n", 0},
+    {"a script's own status is told", "echo hi; (exit 3)", "hi\n\n", 3},
+    {"status 255 is told", "(exit 255)", "\n", 255},
+    {"output without a final newline gets ours", "printf abc", "abc\n", 0},
+    {"a script without output has none", ":", "\n", 0},
+    {"blank lines at the end stay", "printf 'a\\n\\n\\n'", "a\n\n\n\n", 0},
     {"an exit line with another nonce is output and nothing else",
      "echo 00112233445566778899aabbccddeeff exit 7; (exit 2)",
-     "00112233445566778899aabbccddeeff exit 7\n", 2},
-    {"a script may switch on -e and -u", "set -eu; echo hi", "hi\n", 0},
+     "00112233445566778899aabbccddeeff exit 7\n\n", 2},
+    {"a script may switch on -e and -u", "set -eu; echo hi", "hi\n\n", 0},
     {"a script may lose its IFS and its aliases", "IFS=0123456789; alias printf=false; echo hi",
-     "hi\n", 0},
+     "hi\n\n", 0},
     {"a subshell killed by a signal is a status", "(kill -9 $(exec sh -c 'echo $PPID')); (exit 5)",
-     "", 5},
+     "\n", 5},
     {"a script may print NUL and every other byte", "printf 'a\\000\\377\\rb'", NULL, 0},
 };
 
@@ -70,7 +70,7 @@ static void test_answer(void **state)
         if (row->out)
             assert_text(&f->out, row->out);
         else
-            assert_bytes(&f->out, "a\0\377\rb", 5);
+            assert_bytes(&f->out, "a\0\377\rb\n", 6);
         assert_int_equal(ended.kind, SBX_EXIT_EXITED);
         assert_int_equal(ended.code, row->code);
     }
@@ -150,7 +150,7 @@ static void test_profile(void **state)
     struct sbx_exit ended = {0};
 
     assert_int_equal(run_once(f, argv, "echo; echo hi; (exit 4)", 10, &ended), SBX_OK);
-    assert_text(&f->out, "\033[3mWelcome\nhi\n");
+    assert_text(&f->out, "\033[3mWelcome\nhi\n\n");
     assert_int_equal(ended.code, 4);
 }
 
@@ -161,7 +161,7 @@ static void test_crlf(void **state)
     struct sbx_exit ended = {0};
 
     assert_int_equal(run_once(f, argv, "echo hi; (exit 4)", 10, &ended), SBX_OK);
-    assert_text(&f->out, "hi\r\n");
+    assert_text(&f->out, "hi\r\n\r\n");
     assert_int_equal(ended.code, 4);
 }
 
@@ -196,7 +196,7 @@ static void test_huge(void **state)
         struct sbx_exit ended = {0};
 
         assert_int_equal(run_once(f, shells[i], script.data, 10, &ended), SBX_OK);
-        assert_text(&f->out, "2979\n");
+        assert_text(&f->out, "2979\n\n");
         assert_int_equal(ended.code, 9);
     }
     sbx_buf_done(&script);
@@ -245,8 +245,8 @@ static void test_signals(void **state)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     assert_int_equal(st, SBX_OK);
     /* glibc gives its two internal signals, 32 and 33, to every child ignored. */
-    if (strcmp(f->out.data, "SigBlk:\t0000000000000000\nSigIgn:\t0000000180000000\n") != 0)
-        assert_text(&f->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n");
+    if (strcmp(f->out.data, "SigBlk:\t0000000000000000\nSigIgn:\t0000000180000000\n\n") != 0)
+        assert_text(&f->out, "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n\n");
 }
 
 /* A shell for several scripts. */
@@ -274,7 +274,7 @@ static void test_same_shell(void **state)
     st[0] = give(f, &shell, "x=5; echo $$; (sleep 0.05; echo late) &", &ended);
     (void)usleep(100000);
     st[1] = give(f, &shell, "echo $x", &ended);
-    same = f->out.len == 2 && memcmp(f->out.data, "5\n", 2) == 0;
+    same = f->out.len == 3 && memcmp(f->out.data, "5\n\n", 3) == 0;
     (void)kill(shell.child.pid, SIGKILL);
     (void)usleep(50000);
     st[2] = give(f, &shell, "echo ${x:-new}; exit 3", &ended);
@@ -397,7 +397,7 @@ static void test_slow_sink(void **state)
                        to_buf(&f->diag), &ended, &f->err);
     sbx_shell_end(&shell);
     assert_int_equal(st, SBX_OK);
-    assert_text(&f->out, "one\ntwo\n");
+    assert_text(&f->out, "one\ntwo\n\n");
 }
 
 static void test_idle_shell_ends(void **state)
@@ -435,7 +435,7 @@ static int with_terminal(struct fixture *f)
         return 3;
     if (run_once(f, argv, "cut -d' ' -f5 /proc/$$/stat", 10, &ended))
         return 4;
-    (void)snprintf(expected, sizeof(expected), "%d\n", (int)getpgrp());
+    (void)snprintf(expected, sizeof(expected), "%d\n\n", (int)getpgrp());
     if (strcmp(f->out.data, expected) != 0)
         return 5;
     if (run_once(f, argv, "sleep 60", 0.2, &ended) != SBX_E_DEADLINE)
@@ -465,7 +465,7 @@ static int without_terminal(struct fixture *f)
                  "set -- $(cut -d' ' -f1,5,6 /proc/$$/stat); echo $(($1 - $2)) $(($1 - $3))", 10,
                  &ended))
         return 4;
-    return strcmp(f->out.data, "0 0\n") == 0 ? 0 : 5;
+    return strcmp(f->out.data, "0 0\n\n") == 0 ? 0 : 5;
 }
 
 static void test_session(void **state)
@@ -490,7 +490,7 @@ static int closed_streams(struct fixture *f)
         (void)close(i);
     if (run_once(f, argv, "echo hi; echo ho >&2", 10, &ended))
         return 4;
-    return strcmp(f->out.data, "hi\n") == 0 && strcmp(f->diag.data, "ho\n") == 0 ? 0 : 5;
+    return strcmp(f->out.data, "hi\n\n") == 0 && strcmp(f->diag.data, "ho\n") == 0 ? 0 : 5;
 }
 
 static void test_closed_streams(void **state)
