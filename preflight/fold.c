@@ -190,6 +190,29 @@ static void reorder(int32_t *cps, size_t n, int32_t *scratch)
     }
 }
 
+/* Composes what is decomposed and ordered. utf8proc 2.8 lets U+11A7, which stands just below the
+ * final consonants of Hangul, vanish behind a syllable. It composes with nothing, so that the text
+ * may be cut around it. */
+static size_t compose(int32_t *cps, size_t n)
+{
+    size_t from = 0, len = 0;
+
+    while (from < n) {
+        size_t to = from, composed;
+
+        while (to < n && cps[to] != 0x11a7)
+            to++;
+        composed = (size_t)utf8proc_normalize_utf32(cps + from, (utf8proc_ssize_t)(to - from),
+                                                    (utf8proc_option_t)NFC);
+        memmove(cps + len, cps + from, composed * sizeof(*cps));
+        len += composed;
+        if (to < n)
+            cps[len++] = cps[to++];
+        from = to;
+    }
+    return len;
+}
+
 /* One round of the definition. Decomposing and reordering before folding matters: U+0345 has a
  * class of its own, but folds to a letter, behind which nothing is reordered. */
 static size_t round_of(const char *in, size_t n, char *out, size_t room)
@@ -210,7 +233,7 @@ static size_t round_of(const char *in, size_t n, char *out, size_t room)
             n_b = put(b, n_b, (uint32_t)a[i], FOLD);
     }
     reorder(b, n_b, a);
-    n_b = (size_t)utf8proc_normalize_utf32(b, (utf8proc_ssize_t)n_b, (utf8proc_option_t)NFC);
+    n_b = compose(b, n_b);
     for (size_t i = 0; i < n_b && len + 4 <= room; i++)
         len += (size_t)utf8proc_encode_char(b[i], (utf8proc_uint8_t *)out + len);
     return len;
