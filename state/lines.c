@@ -41,7 +41,7 @@ enum sbx_status sbx_lines_next(struct sbx_lines *lines, const char **ret, size_t
     size_t searched = 0, n;
 
     for (;;) {
-        const char *from = lines->buf.data + lines->at;
+        const char *from = lines->buf.data ? lines->buf.data + lines->at : "";
         const char *newline = NULL;
         enum sbx_status st;
         bool more = false;
