@@ -304,6 +304,8 @@ enum sbx_status sbx_sync_transfer(struct sbx_pass *p, struct sbx_error *err)
     sbx_observe_wanted(&p->observer, p->n_order, p->wanted_bytes);
     if (p->n_order == 0)
         return SBX_OK;
+    if (p->o->no_confirm)
+        sbx_pass_warn(p, SBX_WARN_UNCONFIRMED);
     st = sbx_ready_fd_new(&t.ready_fd, err);
     if (!st)
         st = sbx_fs_walk_new(p->rootfd, &t.walk, err);
