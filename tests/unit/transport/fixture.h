@@ -221,12 +221,19 @@ static inline struct file *want(struct fixture *f, const char *path, size_t size
     return file;
 }
 
-/* Makes a file and wants it. */
-static inline struct file *make_wanted(struct fixture *f, const char *path, const void *bytes,
-                                       size_t n)
+/* All files are wanted once more, as if nothing had become of them. */
+static inline void want_again(struct fixture *f)
 {
-    make_file(f, path, bytes, n);
-    return want(f, path, n);
+    f->next = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        struct file *file = &f->files[i];
+
+        file->begun = file->ended = 0;
+        file->has_record = false;
+        file->why[0] = '\0';
+        sbx_buf_clear(&file->content);
+        sbx_buf_clear(&file->record);
+    }
 }
 
 static inline struct file *file_of(const struct sbx_wanted *wanted)

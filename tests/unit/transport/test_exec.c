@@ -508,12 +508,7 @@ static void test_bounds(void **state)
     assert_true(seconds_since(began) < 2);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(f->files[i].result, i == 0 ? SBX_FETCH_OK : SBX_FETCH_CANCELLED);
-    f->n = f->next = 0;
-    for (char c = '1'; c <= '4'; c++)
-        (void)want(f, (char[]){c, 0}, 1);
-    memset(f->files[0].why, 0, sizeof(f->files[0].why));
-    for (size_t i = 0; i < 4; i++)
-        f->files[i].ended = f->files[i].begun = 0;
+    want_again(f);
     call = fetch_call(f, "printf,plain,base64", 20);
     began = sbx_clock_now();
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, f), 0);
