@@ -18,7 +18,7 @@ MAY_INCLUDE = {
 
 # Headers of libraries, and where they may be seen.
 LIBRARIES = {
-    "sodium.h": {"base", "sync/init.c"},
+    "sodium.h": {"base"},
     "jansson.h": {"base"},
     "zlib.h": {"listing"},
     "utf8proc.h": {"preflight"},

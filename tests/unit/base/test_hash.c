@@ -19,6 +19,12 @@ static void siphash_as_published(void **state SBX_UNUSED)
     assert_true(sbx_hash(&key, 0, NULL, 0) == want[0]);
 }
 
+static void preparing_twice_is_fine(void **state SBX_UNUSED)
+{
+    assert_true(sbx_hash_init());
+    assert_true(sbx_hash_init());
+}
+
 static void key_and_seed_and_bytes_all_count(void **state SBX_UNUSED)
 {
     struct sbx_hash_key a, b;
@@ -63,11 +69,12 @@ static void random_hex(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[N_ELEMENTS(rows) + 2] = {
+    struct CMUnitTest tests[N_ELEMENTS(rows) + 3] = {
+        cmocka_unit_test(preparing_twice_is_fine),
         cmocka_unit_test(siphash_as_published),
         cmocka_unit_test(key_and_seed_and_bytes_all_count),
     };
-    size_t n = rows_add(tests, 2, rows, N_ELEMENTS(rows), sizeof(rows[0]), random_hex);
+    size_t n = rows_add(tests, 3, rows, N_ELEMENTS(rows), sizeof(rows[0]), random_hex);
 
     return rows_run("hash", tests, n);
 }
