@@ -93,7 +93,9 @@ enum sbx_status sbx_fs_within(int inner, int outer, bool *ret, struct sbx_error 
     SBX_FD_AUTO int at = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat wanted, here, above;
 
-    if (at < 0 || fstat(at, &here) < 0 || fstat(outer, &wanted) < 0)
+    if (at < 0)
+        return sbx_err_host(err, errno, "openat", "'.'");
+    if (fstat(at, &here) < 0 || fstat(outer, &wanted) < 0)
         return sbx_err_host(err, errno, "fstat", "directory");
     while (!same(&here, &wanted)) {
         int up = openat(at, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);

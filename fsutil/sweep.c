@@ -25,11 +25,19 @@ static bool is_ours(const char *name, const char *token)
     return digits > 0 && name[digits] == '\0';
 }
 
-static bool is_regular(int dirfd, const char *name)
+enum fate { NOT_OURS, REMOVED, STAYS };
+
+static enum fate remove_regular(int dirfd, const char *name)
 {
     struct stat st;
 
-    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
+    if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? NOT_OURS : STAYS;
+    if (!S_ISREG(st.st_mode))
+        return NOT_OURS;
+    if (unlinkat(dirfd, name, 0) < 0)
+        return errno == ENOENT ? NOT_OURS : STAYS;
+    return REMOVED;
 }
 
 static enum sbx_status sweep_once(int dirfd, const char *token, size_t *ret_removed,
@@ -41,12 +49,10 @@ static enum sbx_status sweep_once(int dirfd, const char *token, size_t *ret_remo
     enum sbx_status st = sbx_fs_dir_open(dirfd, &dir, err);
 
     while (!st && (st = sbx_fs_dir_next(dir, &name, err)) == SBX_OK && name) {
-        if (!is_ours(name, token) || !is_regular(dirfd, name))
-            continue;
-        if (unlinkat(dirfd, name, 0) == 0)
-            removed++;
-        else if (errno != ENOENT)
-            failed++;
+        enum fate fate = is_ours(name, token) ? remove_regular(dirfd, name) : NOT_OURS;
+
+        removed += fate == REMOVED;
+        failed += fate == STAYS;
     }
     *ret_removed = removed;
     *ret_failed = failed;

@@ -65,7 +65,6 @@ static void forget_index(struct level *level)
 {
     sbx_fs_index_free(level->index);
     level->index = NULL;
-    level->checked_at = 0;
 }
 
 /* Leaves levels[0..depth] only. */
