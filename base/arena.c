@@ -61,7 +61,7 @@ static enum sbx_status take(struct sbx_arena *arena, size_t n, size_t align, cha
 enum sbx_status sbx_arena_alloc(struct sbx_arena *arena, size_t n, void **ret,
                                 struct sbx_error *err)
 {
-    char *p;
+    char *p = NULL;
     enum sbx_status st = take(arena, n, alignof(max_align_t), &p, err);
 
     if (st)
@@ -75,7 +75,7 @@ enum sbx_status sbx_arena_copy(struct sbx_arena *arena, const char *bytes, size_
                                const char **ret, struct sbx_error *err)
 {
     enum sbx_status st;
-    char *p;
+    char *p = NULL;
 
     if (n == SIZE_MAX)
         return sbx_err_nomem(err);
