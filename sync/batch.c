@@ -50,13 +50,17 @@ enum sbx_status sbx_batch_add(struct sbx_transfer *t, const struct sbx_ready *re
         t->filling = b;
     }
     array = b->files;
-    st = sbx_array_grow(&array, &b->cap, b->n + 1, SBX_BATCH_FILES, sizeof(*ready), err);
+    st = sbx_array_grow(&array, &b->cap, b->n + 1, SIZE_MAX / sizeof(*ready), sizeof(*ready), err);
     if (st)
         return st;
     b->files = array;
     b->files[b->n++] = *ready;
     b->bytes += ready->size;
-    if (b->n >= SBX_BATCH_FILES || b->bytes >= SBX_BATCH_BYTES)
+    /* A transport that cannot run beside its fetch is asked for no more files, and confirms this
+     * batch when what it has begun is through. */
+    if (!ready->confirmed && t->p->transport->ops.serial)
+        t->needs_run = true;
+    if (!t->needs_run && (b->n >= SBX_BATCH_FILES || b->bytes >= SBX_BATCH_BYTES))
         sbx_batch_hand_over(t);
     return SBX_OK;
 }

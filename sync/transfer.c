@@ -32,7 +32,7 @@ static enum sbx_status fetch_once(struct sbx_transfer *t, struct sbx_error *err)
     return st;
 }
 
-/* For a serial transport: waits until its batch is published, since that may need `run`. */
+/* For a serial transport: waits until its batches are published, since one of them needs `run`. */
 static void wait_published(struct sbx_transfer *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -68,8 +68,9 @@ static void *receive(void *arg)
         st = fetch_once(t, &err);
         sbx_flight_settle(t);
         note_end(t, st, &err);
-        if (t->p->transport->ops.serial)
+        if (t->needs_run)
             wait_published(t);
+        t->needs_run = false;
     } while (!st && t->cursor > before && t->cursor < t->n_order && !sbx_pass_ended(t->p));
     pthread_mutex_lock(&t->lock);
     t->finished = true;

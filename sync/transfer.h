@@ -61,6 +61,7 @@ struct sbx_transfer {
     struct sbx_flight *busy;   /* owned; taken and not ended */
     struct sbx_flight *spare;  /* owned */
     struct sbx_batch *filling; /* owned */
+    bool needs_run;            /* serial only: a batch waits for a `run`, so the fetch has to end */
     uint64_t bytes_left;       /* of the pass */
     uint64_t reserved;         /* of those, for files under way */
     uint64_t began_ns;
