@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static int failure;
 static const char *refused = "";
 static const char *fired;
 static unsigned short_writes, writes;
+static bool filling;
+static size_t room;
 
 void fault_arm(unsigned nth, int os_errno)
 {
@@ -36,8 +39,21 @@ void fault_short_writes(unsigned n)
     writes = 0;
 }
 
+void fault_full_after(size_t n, int os_errno)
+{
+    fault_arm(0, os_errno);
+    filling = true;
+    room = n;
+}
+
+void fault_refuse_too(const char *calls)
+{
+    refused = calls;
+}
+
 void fault_disarm(void)
 {
+    filling = false;
     left = 0;
     refused = "";
     short_writes = 0;
@@ -153,6 +169,16 @@ ssize_t __wrap_write(int fd, const void *p, size_t n)
 {
     if (fails("write"))
         return -1;
+    if (filling) {
+        if (room == 0) {
+            fired = "write";
+            errno = failure;
+            return -1;
+        }
+        n = n < room ? n : room;
+        room -= n;
+        return __real_write(fd, p, n);
+    }
     if (!short_writes)
         return __real_write(fd, p, n);
     if (++writes % 2 == 0) {

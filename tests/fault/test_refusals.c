@@ -4,6 +4,7 @@
 #include "fsutil/lock.h"
 #include "fsutil/tmp.h"
 #include "fsutil/walk.h"
+#include "state/run.h"
 #include "tests/fault/fault.h"
 #include "tests/support/world.h"
 
@@ -259,7 +260,47 @@ static void locks_may_be_missing(void **state)
     close(fd);
 }
 
+static void a_torn_note_is_taken_off_the_record(void **state)
+{
+    struct world *w = *state;
+    struct sbx_run run = SBX_RUN_INIT;
+    struct sbx_error err = {0};
+    char want[128];
+
+    assert_int_equal(sbx_run_begin(&run, w->rootfd, NULL), SBX_OK);
+    fault_full_after(5, ENOSPC);
+    assert_int_equal(sbx_run_note(&run, "a", 1, &err), SBX_E_HOST);
+    fault_disarm();
+    assert_int_equal(err.os_errno, ENOSPC);
+    assert_int_equal(sbx_run_note(&run, "b", 1, NULL), SBX_OK);
+    (void)snprintf(want, sizeof(want),
+                   "{\"schema\":\"sbx-sync/run/1\",\"token\":\"%s\"}\n{\"dir\":\"b\"}\n",
+                   run.token);
+    assert_string_equal(world_text(w, "run"), want);
+    sbx_run_done(&run);
+}
+
+static void a_torn_note_that_stays_is_the_last(void **state)
+{
+    struct world *w = *state;
+    struct sbx_run run = SBX_RUN_INIT;
+    size_t removed, failed;
+
+    assert_int_equal(sbx_run_begin(&run, w->rootfd, NULL), SBX_OK);
+    fault_full_after(5, ENOSPC);
+    fault_refuse_too("ftruncate");
+    assert_int_equal(sbx_run_note(&run, "a", 1, NULL), SBX_E_HOST);
+    fault_disarm();
+    assert_int_equal(sbx_run_note(&run, "b", 1, NULL), SBX_E_HOST);
+    assert_int_equal(sbx_run_clear(&run, NULL), SBX_E_HOST);
+    sbx_run_done(&run);
+    assert_int_equal(sbx_run_sweep(w->rootfd, w->rootfd, &removed, &failed, NULL), SBX_OK);
+    assert_int_equal(failed, 0);
+}
+
 static const struct CMUnitTest others[] = {
+    WORLD_TEST("a torn note is taken off the record", a_torn_note_is_taken_off_the_record),
+    WORLD_TEST("a torn note that stays is the last", a_torn_note_that_stays_is_the_last),
     WORLD_TEST("a mode that is right is left alone", a_mode_that_is_right_is_left_alone),
     WORLD_TEST("a write goes on where it was cut", a_write_goes_on_where_it_was_cut),
     WORLD_TEST("a link is undone when the temporary stays",
