@@ -1,6 +1,5 @@
 /* Components of remote paths come in, any valid UTF-8, chosen to be slow or to collide; out come
- * their keys. Time is linear in the bytes: utf8proc's own reordering of combining marks is not, so
- * only its tables and its composition are used. */
+ * their keys. No memory is taken but the stack: what is longer than a name can be is not folded. */
 #include "preflight/fold.h"
 
 #include <string.h>
@@ -11,10 +10,6 @@
 
 /* No character has more than three code points in NFD and folded for two bytes of UTF-8. */
 #define MAX_CPS (SBX_MAX_KEYED / 2 * 3)
-/* One round makes a key and the next one proves it. The bound is for tables to come. */
-#define MAX_ROUNDS 8
-/* Runs of combining marks up to this length are sorted by insertion, longer ones by counting. */
-#define SHORT_RUN 16u
 /* A code point carries its combining class above these bits while it is sorted. */
 #define CP_BITS 21
 
@@ -98,7 +93,7 @@ static char lower(char c)
 }
 
 /* Writes the key of a text of ASCII and inert characters, of the same length, and says whether it
- * was one. in may be out. */
+ * was one. */
 static bool key_inert(const char *in, size_t n, char *out)
 {
     const struct run *run = inert;
@@ -146,48 +141,20 @@ static int32_t combining_class(int32_t cp)
     return cp < 0x300 ? 0 : (int32_t)utf8proc_get_property(cp)->combining_class;
 }
 
-/* Sorts a run of marks by combining class, keeping the order of equals. */
-static void sort_run(int32_t *run, size_t n, int32_t *scratch)
+/* Canonical ordering. By insertion: a text of nothing but marks in the worst order costs twice
+ * what it costs in the best at most, since SBX_MAX_KEYED bounds it. */
+static void reorder(int32_t *cps, size_t n)
 {
-    if (n <= SHORT_RUN) {
-        for (size_t i = 1; i < n; i++) {
-            int32_t mark = run[i];
-            size_t j = i;
+    for (size_t i = 0; i < n; i++) {
+        int32_t class = combining_class(cps[i]), mark = cps[i] | class << CP_BITS;
+        size_t j = i;
 
-            for (; j > 0 && run[j - 1] >> CP_BITS > mark >> CP_BITS; j--)
-                run[j] = run[j - 1];
-            run[j] = mark;
-        }
-    } else {
-        size_t start[257] = {0};
-
-        for (size_t i = 0; i < n; i++)
-            start[(run[i] >> CP_BITS) + 1]++;
-        for (size_t class = 1; class < N_ELEMENTS(start); class ++)
-            start[class] += start[class - 1];
-        memcpy(scratch, run, n * sizeof(*run));
-        for (size_t i = 0; i < n; i++)
-            run[start[scratch[i] >> CP_BITS]++] = scratch[i];
+        for (; class > 0 && j > 0 && cps[j - 1] >> CP_BITS > class; j--)
+            cps[j] = cps[j - 1];
+        cps[j] = mark;
     }
-}
-
-/* Canonical ordering. scratch has room for n. */
-static void reorder(int32_t *cps, size_t n, int32_t *scratch)
-{
-    size_t i = 0;
-
-    while (i < n) {
-        size_t from = i;
-        int32_t class;
-
-        while (i < n && (class = combining_class(cps[i])) != 0)
-            cps[i++] |= class << CP_BITS;
-        if (i - from > 1)
-            sort_run(cps + from, i - from, scratch);
-        for (; from < i; from++)
-            cps[from] &= (1 << CP_BITS) - 1;
-        i += i < n;
-    }
+    for (size_t i = 0; i < n; i++)
+        cps[i] &= (1 << CP_BITS) - 1;
 }
 
 /* Composes what is decomposed and ordered. utf8proc 2.8 lets U+11A7, which stands just below the
@@ -213,48 +180,33 @@ static size_t compose(int32_t *cps, size_t n)
     return len;
 }
 
-/* One round of the definition. Decomposing and reordering before folding matters: U+0345 has a
- * class of its own, but folds to a letter, behind which nothing is reordered. */
-static size_t round_of(const char *in, size_t n, char *out, size_t room)
+/* Decomposing and reordering before folding matters: U+0345 has a class of its own, but folds to a
+ * letter, behind which nothing is reordered. One round is enough: what is composed at its end would
+ * decompose to the same text again, of which nothing folds (foldings fold to themselves) and
+ * nothing is ignorable. A test asks every code point and many texts whether a key is its own. */
+size_t sbx_pre_key_at(const char *bytes, size_t n, char *out)
 {
     int32_t a[MAX_CPS], b[MAX_CPS];
     size_t n_a = 0, n_b = 0, len = 0;
 
+    if (key_inert(bytes, n, out))
+        return n;
     for (size_t i = 0; i < n;) {
         uint32_t cp = 0xfffd;
-        size_t bytes = sbx_utf8_decode(in + i, n - i, &cp);
+        size_t used = sbx_utf8_decode(bytes + i, n - i, &cp);
 
         n_a = put(a, n_a, cp, NFD);
-        i += bytes ? bytes : 1;
+        i += used ? used : 1;
     }
-    reorder(a, n_a, b);
+    reorder(a, n_a);
     for (size_t i = 0; i < n_a; i++) {
         if (!sbx_pre_ignorable((uint32_t)a[i]))
             n_b = put(b, n_b, (uint32_t)a[i], FOLD);
     }
-    reorder(b, n_b, a);
+    reorder(b, n_b);
     n_b = compose(b, n_b);
-    for (size_t i = 0; i < n_b && len + 4 <= room; i++)
+    for (size_t i = 0; i < n_b && len + 4 <= SBX_PRE_KEY_ROOM(n); i++)
         len += (size_t)utf8proc_encode_char(b[i], (utf8proc_uint8_t *)out + len);
-    return len;
-}
-
-size_t sbx_pre_key_at(const char *bytes, size_t n, char *out)
-{
-    char next[SBX_PRE_KEY_ROOM(SBX_MAX_KEYED)];
-    size_t room = SBX_PRE_KEY_ROOM(n), len;
-
-    if (key_inert(bytes, n, out))
-        return n;
-    len = round_of(bytes, n, out, room);
-    for (int round = 1; round < MAX_ROUNDS && !key_inert(out, len, out); round++) {
-        size_t again = round_of(out, len, next, room);
-
-        if (again == len && memcmp(next, out, len) == 0)
-            break;
-        memcpy(out, next, again);
-        len = again;
-    }
     return len;
 }
 

@@ -107,28 +107,35 @@ static void the_length_ends_the_path(void **state SBX_UNUSED)
 
 #define SMALL 24
 
+static bool can_match(const char *p, const char *pattern, const char *t);
+
+/* Whether the rest p matches behind any number of the components that t begins with. */
+static bool can_match_deeper(const char *p, const char *pattern, const char *t)
+{
+    while (t) {
+        if (can_match(p, pattern, t))
+            return true;
+        t = strchr(t, '/');
+        if (t)
+            t++;
+    }
+    return false;
+}
+
 /* Whether the rest p of a pattern matches all of t, by trying everything. */
 static bool can_match(const char *p, const char *pattern, const char *t)
 {
+    size_t stars = strspn(p, "*");
+
     if (*p == '\0')
         return *t == '\0';
-    if (*p == '*') {
-        size_t n = strspn(p, "*");
-        bool begins = p == pattern || p[-1] == '/';
-
-        if (n >= 2 && begins && p[n] == '/') {
-            for (const char *u = t; u; u = strchr(u, '/') ? strchr(u, '/') + 1 : NULL) {
-                if (can_match(p + n + 1, pattern, u))
-                    return true;
-            }
+    if (stars >= 2 && p[stars] == '/' && (p == pattern || p[-1] == '/'))
+        return can_match_deeper(p + stars + 1, pattern, t);
+    for (; stars > 0; t++) {
+        if (can_match(p + stars, pattern, t))
+            return true;
+        if (*t == '\0' || (stars == 1 && *t == '/'))
             return false;
-        }
-        for (const char *u = t;; u++) {
-            if (can_match(p + n, pattern, u))
-                return true;
-            if (*u == '\0' || (n == 1 && *u == '/'))
-                return false;
-        }
     }
     if (*t == '\0' || (*p == '?' ? *t == '/' : *t != *p))
         return false;
