@@ -22,10 +22,11 @@
 
 #define SBX_ITEM_EXISTS 1u   /* plan found a regular file at the name */
 #define SBX_ITEM_REPLACES 2u /* ... that no manifest line vouches for */
-#define SBX_ITEM_LATE 4u     /* failed or deferred last time: comes last */
+#define SBX_ITEM_LATE 4u     /* failed or deferred last time: comes late */
 #define SBX_ITEM_UNSTABLE 8u /* published while it changed (--allow-changing) */
 #define SBX_ITEM_UNCONFIRMED 16u
 #define SBX_ITEM_AGAIN 64u   /* changed while it was fetched: fetched once more */
+#define SBX_ITEM_LAST 128u   /* was tried last time, in vain: comes last of all */
 #define SBX_ITEM_RENEWED 32u /* unchanged, but the host's stamp was renewed: see fact */
 
 /* What becomes of one record: a struct of its own beside it, since memory per record is a promise.
@@ -39,7 +40,7 @@ struct sbx_item {
     uint8_t flags;   /* SBX_ITEM_… */
     uint8_t absent;  /* how many directories on the way were missing in plan */
     uint8_t retries; /* how often it was fetched again */
-    uint8_t reserved;
+    bool tried;      /* was begun in this pass */
 };
 
 /* A file on the host whose content is proved: published or renewed in this pass. */

@@ -218,7 +218,8 @@ static enum sbx_status plan_record(struct planner *pl, size_t i, struct sbx_erro
     if (st)
         return st;
     if (line && line->last)
-        p->items[i].flags |= SBX_ITEM_LATE;
+        p->items[i].flags |=
+            line->last == SBX_FAILED ? SBX_ITEM_LATE | SBX_ITEM_LAST : SBX_ITEM_LATE;
     st = look_at_host(pl, i, line, &wanted, &host);
     if (st) {
         st = host_error(pl, i, st, &host);
@@ -248,13 +249,13 @@ static enum sbx_status plan_all(struct sbx_pass *p, struct sbx_error *err)
     return st;
 }
 
-/* What failed or was deferred last time comes last, so that it cannot starve the others. */
-static void put_late_ones_last(struct sbx_pass *p, uint32_t *scratch)
+/* Items with the flag go behind those without it; apart from that the order stays. */
+static void put_last(struct sbx_pass *p, unsigned flag, uint32_t *scratch)
 {
     size_t early = 0, late = 0;
 
     for (size_t k = 0; k < p->n_order; k++) {
-        if (p->items[p->order[k]].flags & SBX_ITEM_LATE)
+        if (p->items[p->order[k]].flags & flag)
             scratch[late++] = p->order[k];
         else
             p->order[early++] = p->order[k];
@@ -354,7 +355,10 @@ enum sbx_status sbx_sync_plan(struct sbx_pass *p, struct sbx_error *err)
         st = plan_all(p, err);
     }
     if (!st && p->n_order > 0) {
-        put_late_ones_last(p, scratch);
+        /* What was tried in vain comes after what there was no room for, or a pass with room for
+         * few would try the same ones each time. */
+        put_last(p, SBX_ITEM_LATE, scratch);
+        put_last(p, SBX_ITEM_LAST, scratch);
         admit(p);
     }
     free(scratch);

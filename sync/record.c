@@ -13,7 +13,8 @@ struct merge {
     const char *text;
     size_t text_len;
     bool has_old;
-    bool prune; /* lines of files that are not listed any more go */
+    bool prune;   /* lines of files that are not listed any more go */
+    bool reached; /* some file that was tried in vain last time has been tried again */
 };
 
 static enum sbx_status next_old(struct merge *m, struct sbx_error *err)
@@ -89,6 +90,16 @@ static enum sbx_status write_known(struct merge *m, size_t i, const struct sbx_i
     return sbx_manifest_writer_line(m->writer, &line, err);
 }
 
+/* What the next pass goes by: "deferred" comes before "failed". What was begun counts as failed,
+ * for it may be what used up the time, or what killed the source; and what had failed stays so
+ * until its kind gets a turn. Then those that were left out come first, so that all get theirs. */
+static enum sbx_outcome last_outcome(const struct merge *m, const struct sbx_item *item)
+{
+    if (item->tried || (item->flags & SBX_ITEM_LAST && !m->reached))
+        return SBX_FAILED;
+    return item->outcome;
+}
+
 /* Failed or deferred: what the host holds is as the old line says, and next time others come first.
  */
 static enum sbx_status write_unsuccessful(struct merge *m, size_t i, const struct sbx_item *item,
@@ -101,7 +112,7 @@ static enum sbx_status write_unsuccessful(struct merge *m, size_t i, const struc
         line = m->old;
     line.path = r->path;
     line.path_len = r->path_len;
-    line.last = item->outcome;
+    line.last = last_outcome(m, item);
     return sbx_manifest_writer_line(m->writer, &line, err);
 }
 
@@ -181,6 +192,8 @@ enum sbx_status sbx_sync_record(struct sbx_pass *p, struct sbx_error *err)
     enum sbx_status st;
 
     pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < p->n && !m.reached; i++)
+        m.reached = p->items[i].tried && p->items[i].flags & SBX_ITEM_LAST;
     serial = ++p->serial;
     pthread_mutex_unlock(&p->lock);
     st = sbx_manifest_writer_new(p->state.dirfd, p->run.token, serial, &header, &m.writer, err);
