@@ -1,6 +1,7 @@
 /* Stage 5 and 6 of a batch: what was received under a temporary name is confirmed, made durable,
  * checked against the host once more, and renamed. Directories are reached again from the root,
  * through descriptors, since others may have moved them since the temporaries were made. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,23 @@ static enum sbx_status confirm(struct sbx_transfer *t, struct sbx_batch *batch,
 
 /* -- durability -- */
 
+/* Where the temporary is not found any more, the check before its rename tells why. */
+static bool sync_alone(struct sbx_transfer *t, const struct sbx_ready *f, bool renamed,
+                       struct sbx_error *why)
+{
+    struct sbx_fs_place place;
+    char tmp[SBX_TMP_NAME];
+
+    if (go_to(t, f, SBX_FS_LOOK, &place, why))
+        return false;
+    tmp_name(t, f, tmp);
+    if (place.dirfd < 0)
+        (void)sbx_err_host(why, ENOENT, "openat", "directory");
+    else if (!sbx_fs_sync_file(place.dirfd, renamed ? name_of(record_of(t, f)) : tmp, why))
+        return true;
+    return !renamed && why->os_errno == ENOENT;
+}
+
 /* syncfs has failed for a device: which of its files are safe, only fsync can tell. */
 static void sync_one_by_one(struct sbx_transfer *t, struct sbx_batch *batch, uint64_t dev,
                             bool renamed)
@@ -141,14 +159,9 @@ static void sync_one_by_one(struct sbx_transfer *t, struct sbx_batch *batch, uin
     for (size_t k = 0; k < batch->n; k++) {
         struct sbx_ready *f = &batch->files[k];
         struct sbx_error why = {.status = SBX_OK};
-        struct sbx_fs_place place;
-        char tmp[SBX_TMP_NAME];
 
-        if (f->dropped || f->dev != dev || (renamed && !f->renamed))
-            continue;
-        tmp_name(t, f, tmp);
-        if (!go_to(t, f, SBX_FS_LOOK, &place, &why) && place.dirfd >= 0 &&
-            !sbx_fs_sync_file(place.dirfd, renamed ? name_of(record_of(t, f)) : tmp, &why))
+        if (f->dropped || f->dev != dev || (renamed && !f->renamed) ||
+            sync_alone(t, f, renamed, &why))
             continue;
         f->dropped = true;
         if (renamed)
