@@ -60,8 +60,8 @@ static bool parse_time(const char *bytes, size_t n, struct sbx_time *ret)
     const char *dot = memchr(bytes, '.', n);
     size_t whole = dot ? (size_t)(dot - bytes) : n;
     struct sbx_time time = {0};
-    int64_t sec;
     uint32_t nsec = 0;
+    int64_t sec;
 
     if (!parse_seconds(bytes, whole, &sec))
         return false;
@@ -102,8 +102,9 @@ enum sbx_status sbx_list_record_parse(const char *bytes, size_t n, struct sbx_re
         return sbx_err_set(err, SBX_E_REMOTE, 0, "record with a bad size");
     if (left > UINT32_MAX)
         return sbx_err_set(err, SBX_E_REMOTE, 0, "record with an endless path");
-    if (!parse_time(mtime, mtime_len, &record.mtime) ||
-        !parse_time(ctime, ctime_len, &record.ctime))
+    if (!parse_time(mtime, mtime_len, &record.mtime))
+        record.flags |= SBX_RECORD_BAD_TIME;
+    if (!parse_time(ctime, ctime_len, &record.ctime))
         record.flags |= SBX_RECORD_BAD_TIME;
     record.path = rest;
     record.path_len = (uint32_t)left;

@@ -64,6 +64,16 @@ static const char rec_stat[] =
     "rec() { _l=$(stat -c \"%f %s %Y %y %Z %z\" -- \"$1\") || return 1\n"
     "_f \"$_l\" && printf \"%s %s %s %s\\0\" \"$_z\" \"$_m\" \"$_d\" \"${1#\"$R\"/}\"; :; }\n";
 
+/* `recs NAME...` in the root: one process for all names, and nothing at all if one of them is gone.
+ */
+static const char recs_printf[] =
+    "recs() { find \"$@\" -maxdepth 0 -type f -printf \"%s %T@ %C@ %p\\0\" 2>/dev/null; }\n";
+static const char recs_stat[] =
+    "recs() { _t=$(stat -c \"%f %s %Y %y %Z %z\" -- \"$@\" 2>/dev/null) || return 1; IFS=\"\n\"\n"
+    "for _l in $_t; do\n"
+    "_f \"$_l\" && printf \"%s %s %s %s\\0\" \"$_z\" \"$_m\" \"$_d\" \"$1\"; shift\n"
+    "done; unset IFS; }\n";
+
 /* One stat for all names, paired with them only if it succeeded for every one; then done. One
  * printf for some of them, too: where it is a program, as many as files would take minutes; for all
  * of them, shells would copy the growing command too often. */
@@ -340,7 +350,7 @@ enum sbx_status sbx_list_snippet(const char *root, const char *tools, struct sbx
     static const char *const walks[] = {"printf,", "stat,"};
     static const char *const packs[] = {"gzip,", "plain,"};
     static const char *const codings[] = {"base64", "hex"};
-    static const char *const recs[] = {rec_printf, rec_stat};
+    static const char *const recs[][2] = {{rec_printf, recs_printf}, {rec_stat, recs_stat}};
     static const char *const encs[] = {"enc() { base64 -w 16384; }\n",
                                        "enc() { od -An -v -tx1; }\n"};
 
@@ -356,7 +366,9 @@ enum sbx_status sbx_list_snippet(const char *root, const char *tools, struct sbx
         if (!st)
             st = add_root(out, root, err);
         if (!st)
-            st = sbx_buf_str(out, recs[i & 1], err);
+            st = sbx_buf_str(out, recs[i & 1][0], err);
+        if (!st)
+            st = sbx_buf_str(out, recs[i & 1][1], err);
         return st ? st : sbx_buf_str(out, encs[i >> 2], err);
     }
     return sbx_err_set(err, SBX_E_REMOTE, 0, "unknown remote tools: '%s'", SBX_QUOTE(tools));
