@@ -12,6 +12,8 @@
 #ifndef STATE_MANIFEST_FORMAT_H
 #define STATE_MANIFEST_FORMAT_H
 
+#include <stddef.h>
+
 #include "sbx/verdict.h"
 
 #define SBX_MANIFEST_FILE "manifest.jsonl"
