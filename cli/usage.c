@@ -70,6 +70,6 @@ const char sbx_cli_usage[] =
     "\n"
     "To see what was not brought over, and why:\n"
     "  sbx-sync --json results out |\n"
-    "    jq -r '.files[] | select(.reason) | [.reason, .path // .display] | @tsv'\n"
+    "    jq -ac '.files[] | select(.reason) | [.reason, .path // .display]'\n"
     "\n"
     "sbx-sync(1) explains every outcome and reason.\n";
