@@ -362,7 +362,9 @@ static bool get_last(const struct sbx_json *json, enum sbx_outcome *ret)
     if (!sbx_json_get_str(json, "last", &text, &n))
         return false;
     for (size_t i = 0; i < N_ELEMENTS(outcomes); i++) {
-        if (strcmp(text, sbx_manifest_last(outcomes[i])) == 0) {
+        const char *name = sbx_manifest_last(outcomes[i]);
+
+        if (name && strcmp(text, name) == 0) {
             *ret = outcomes[i];
             return true;
         }
