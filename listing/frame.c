@@ -9,7 +9,7 @@
 #include "base/quote.h"
 #include "listing/record.h"
 
-#define NOT_FOUND 127 /* what a shell reports for a command that is not there */
+#define NOT_FOUND "127" /* what a shell reports for a command that is not there */
 #define XARGS_SOME_FAILED 123
 
 /* The stages of the remote pipeline, in the order of their keys in the end line. */
@@ -188,13 +188,26 @@ static enum sbx_status stage_status(const struct sbx_list_frame *frame, enum sta
     if (!sbx_list_number(value.s, value.n, &status))
         return sbx_err_set(err, SBX_E_REMOTE, 0, "no exit status: '%s'",
                            SBX_QUOTE_N(value.s, value.n));
-    if (status == NOT_FOUND)
-        return tool_missing(tool_of(frame, stage), err);
     if (!is_accepted(frame, stage, status))
         return sbx_err_set(err, SBX_E_REMOTE, 0, "remote %s ended with status %llu",
                            tool_of(frame, stage), (unsigned long long)status);
     *ret = (int)status;
     return SBX_OK;
+}
+
+/* Missing tools before all others: the stages around one fail only because of it. */
+static enum sbx_status stage_statuses(const struct sbx_list_frame *frame, const struct word *values,
+                                      int *ret, struct sbx_error *err)
+{
+    enum sbx_status st = SBX_OK;
+
+    for (size_t i = 0; i < N_STAGES; i++)
+        if (values[i].s && word_is(values[i], NOT_FOUND))
+            return tool_missing(tool_of(frame, (enum stage)i), err);
+    for (size_t i = 0; i < N_STAGES && !st; i++)
+        if (values[i].s)
+            st = stage_status(frame, (enum stage)i, values[i], &ret[i], err);
+    return st;
 }
 
 enum sbx_status sbx_list_frame_end(struct sbx_list_frame *frame, const char *text, size_t n,
@@ -207,9 +220,8 @@ enum sbx_status sbx_list_frame_end(struct sbx_list_frame *frame, const char *tex
     enum sbx_status st = parse_pairs((struct word){text, n}, keys, N_ELEMENTS(keys), values, err);
 
     /* Statuses first: where a tool is missing, others of the line may be too. */
-    for (size_t i = 0; i < N_STAGES && !st; i++)
-        if (values[i].s)
-            st = stage_status(frame, (enum stage)i, values[i], &status[i], err);
+    if (!st)
+        st = stage_statuses(frame, values, status, err);
     for (size_t i = 0; i < N_STAGES && !st; i++) {
         bool wanted = i != STAGE_WALK || frame->by_stat, there = values[i].s;
 

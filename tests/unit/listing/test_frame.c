@@ -106,6 +106,8 @@ static const struct end_row {
     {"gzip is missing", PRINTF, "find=0 cap=0 pack=127 encode=0", "tool missing: gzip"},
     {"cat is missing", STAT, "walk=0 find=0 cap=0 pack=127 encode=0", "tool missing: cat"},
     {"base64 is missing", PRINTF, "find=0 cap=0 pack=0 encode=127", "tool missing: base64"},
+    {"base64 is missing, and those before it fail by that", PRINTF,
+     "find=1 cap=1 pack=1 encode=127", "tool missing: base64"},
     {"od is missing", STAT, "walk=0 find=0 cap=0 pack=0 encode=127", "tool missing: od"},
     {"a bad count of links", PRINTF, "skipped=-1 find=0 cap=0 pack=0 encode=0", "'skipped='"},
 };
