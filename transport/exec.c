@@ -20,7 +20,10 @@
 /* The files of one script, taken from the queue and not all ended yet. */
 struct batch {
     const struct sbx_wanted *files[SBX_BATCH_FILES];
+    const struct sbx_wanted *again[SBX_BATCH_FILES]; /* to be asked for one by one */
     size_t n, ended;
+    size_t singles; /* files[0..singles) go one by one */
+    bool forgiven;  /* a group has had its new start */
     uint64_t bytes, names;
 };
 
@@ -77,7 +80,8 @@ static enum sbx_status exec_run(void *self, const struct sbx_call *call, const c
 static enum sbx_status gather(const struct sbx_call *call, const struct sbx_queue *queue,
                               struct batch *batch, struct sbx_error *err)
 {
-    batch->n = batch->ended = 0;
+    batch->n = batch->ended = batch->singles = 0;
+    batch->forgiven = false;
     batch->bytes = batch->names = 0;
     while (batch->n < SBX_BATCH_FILES && batch->bytes < SBX_BATCH_BYTES &&
            batch->names < SBX_BATCH_NAMES) {
@@ -105,13 +109,33 @@ static void end_rest(const struct sbx_queue *queue, struct batch *batch,
 }
 
 /* Whether the file under way is what ended the stream: it broke its rules in it, or nothing more
- * came of it. A channel that was lost, and a first byte that never came, are no file's fault. */
-static void blame(struct sbx_exec_stream *stream, enum sbx_status st, const struct sbx_error *why)
+ * came of it. A channel that was lost, and a first byte that never came, are no file's fault. In a
+ * group nobody can tell whose fault it is: its files go one by one, and have a new start for it. */
+static void blame(struct exec *exec, struct sbx_exec_stream *stream, enum sbx_status st,
+                  const struct sbx_error *why)
 {
+    bool in_group = stream->state == SBX_EXEC_GROUP && (stream->broken || st == SBX_E_LIMIT);
+
     if (stream->broken)
         (void)sbx_exec_stream_blame(stream, false, SBX_FETCH_PROTOCOL, why);
     else if (st == SBX_E_LIMIT)
         (void)sbx_exec_stream_blame(stream, true, SBX_FETCH_SERVER, why);
+    if (in_group && !exec->batch.forgiven) {
+        exec->batch.forgiven = true;
+        exec->shell.starts_left++;
+    }
+}
+
+/* What the batch has still to ask for: first those that go one by one. */
+static void keep_rest(struct batch *batch, const struct sbx_exec_stream *stream)
+{
+    size_t ended = stream->ended, rest = batch->n - ended, again = stream->n_again;
+
+    memmove(batch->files + again, batch->files + ended, rest * sizeof(*batch->files));
+    memcpy(batch->files, batch->again, again * sizeof(*batch->files));
+    batch->singles = again + (batch->singles > ended ? batch->singles - ended : 0);
+    batch->n = again + rest;
+    batch->ended = 0;
 }
 
 /* Asks once for what is not ended of the batch. */
@@ -120,8 +144,7 @@ static enum sbx_status ask(struct exec *exec, const struct sbx_call *call,
                            struct sbx_error *err)
 {
     SBX_BUF_AUTO struct sbx_buf script = SBX_BUF_INIT(MAX_SCRIPT);
-    const struct sbx_wanted *const *files = batch->files + batch->ended;
-    size_t n = batch->n - batch->ended, tools = strlen(call->tools);
+    size_t tools = strlen(call->tools);
     bool hex = tools >= 4 && strcmp(call->tools + tools - 4, ",hex") == 0;
     char nonce[SBX_MARKED_NONCE + 1];
     struct sbx_exec_stream stream;
@@ -129,20 +152,24 @@ static enum sbx_status ask(struct exec *exec, const struct sbx_call *call,
     enum sbx_status st;
 
     sbx_random_hex(nonce, SBX_MARKED_NONCE / 2);
-    st = sbx_exec_script(nonce, call->snippet, files, n, &script, err);
+    st =
+        sbx_exec_script(nonce, call->snippet, batch->files, batch->n, batch->singles, &script, err);
     if (st)
         return st;
-    sbx_exec_stream_init(&stream, queue, files, n, nonce, hex ? SBX_CODING_HEX : SBX_CODING_BASE64);
+    sbx_exec_stream_init(&stream, queue, batch->files, batch->n, nonce,
+                         hex ? SBX_CODING_HEX : SBX_CODING_BASE64);
+    stream.singles = batch->singles;
+    stream.again = batch->again;
     st = sbx_shell_run(&exec->shell, call, script.data, script.len, call->idle_ns,
                        (struct sbx_sink){sbx_exec_stream_write, &stream}, diag, &ended, err);
-    if (!st && stream.ended < n) {
+    if (!st && stream.ended < batch->n) {
         sbx_shell_end(&exec->shell);
         st = sbx_err_set(err, SBX_E_UNREACHABLE, 0,
                          "the fetch script ended with status %d before its end", ended.code);
     } else if (st) {
-        blame(&stream, st, err);
+        blame(exec, &stream, st, err);
     }
-    batch->ended += stream.ended;
+    keep_rest(batch, &stream);
     sbx_exec_stream_done(&stream);
     return st;
 }
@@ -182,6 +209,7 @@ static enum sbx_status exec_fetch(void *self, const struct sbx_call *call,
     struct exec *exec = self;
     struct batch *batch = &exec->batch;
     enum sbx_status st = SBX_OK;
+    bool any;
 
     if (!call->tools || !call->snippet)
         return sbx_err_set(err, SBX_E_USAGE, 0, "fetch: no listing tools");
@@ -192,11 +220,12 @@ static enum sbx_status exec_fetch(void *self, const struct sbx_call *call,
             break;
         }
         st = gather(call, queue, batch, err);
+        any = batch->n > 0;
         if (st)
             end_rest(queue, batch, SBX_FETCH_CANCELLED, err);
         else
             st = bring(exec, call, queue, batch, diag, err);
-    } while (!st && batch->n > 0);
+    } while (!st && any);
     if (!st)
         renew_starts(exec);
     return st;

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
+#include "transport/exec_group.h"
+
 /* Undoes what profiles do. Then one subshell, which is parsed whole before it runs. */
 static const char prologue[] = "\ntrap '' PIPE; unset IFS; set +euCfxv; unalias -a 2>/dev/null\n"
                                "(\n";
@@ -31,6 +33,22 @@ static const char function[] =
     "{ sbx_h=0; [ \"$2\" = 0 ] || head -c \"$2\" \"$sbx_p\" || sbx_h=$?\n"
     "printf '\\n%s %s ' \"$sbx_n\" \"$sbx_h\"; rec \"$sbx_p\"; } | enc\n"
     "echo \"\n$sbx_n done $1 $?\"\n"
+    "}\n";
+
+/* sbx_g FIRST BYTES NAME...: several files through one pipeline, as exec_group reads them. Whoever
+ * is no regular file leaves the content short, and then each is asked for by itself. */
+static const char group_function[] =
+    "sbx_g() {\n"
+    "sbx_i=$1 sbx_t=$2; shift 2\n"
+    "for sbx_x do shift; case $sbx_x in *\\\\*) sbx_x=$(printf \"/$sbx_x.\"); sbx_x=${sbx_x%.}\n"
+    "sbx_x=${sbx_x#/} ;; esac; set -- \"$@\" \"$sbx_x\"; done\n"
+    "echo \"\n$sbx_n group $sbx_i $#\"\n"
+    "{ cd -P -- \"$R\" && {\n"
+    "for sbx_x do [ -f \"$sbx_x\" ] && [ ! -h \"$sbx_x\" ] || exit 0; done\n"
+    "recs \"$@\"; printf '\\n%s ' \"$sbx_n\"\n"
+    "[ \"$sbx_t\" = 0 ] || cat -- \"$@\" | head -c \"$sbx_t\"\n"
+    "printf '\\n%s ' \"$sbx_n\"; recs \"$@\"; }; } 2>/dev/null | enc\n"
+    "echo \"\n$sbx_n done $sbx_i $?\"\n"
     "}\n";
 
 static const char epilogue[] = "echo \"\n$sbx_n end\"\n) </dev/null\n";
@@ -80,18 +98,43 @@ static enum sbx_status add_file(struct sbx_buf *out, const struct sbx_wanted *fi
     return st;
 }
 
+/* files[first..first + count) on one line. */
+static enum sbx_status add_group(struct sbx_buf *out, const struct sbx_wanted *const files[],
+                                 size_t first, size_t count, struct sbx_error *err)
+{
+    enum sbx_status st;
+    uint64_t bytes = 0;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        bytes += files[first + i]->size;
+    st = sbx_buf_printf(out, err, "sbx_g %zu %" PRIu64, first, bytes);
+    for (i = 0; i < count && !st; i++) {
+        st = sbx_buf_str(out, " '", err);
+        if (!st)
+            st = add_name(out, files[first + i], err);
+        if (!st)
+            st = sbx_buf_str(out, "'", err);
+    }
+    return st ? st : sbx_buf_str(out, "\n", err);
+}
+
 enum sbx_status sbx_exec_script(const char *nonce, const char *snippet,
-                                const struct sbx_wanted *const files[], size_t n,
+                                const struct sbx_wanted *const files[], size_t n, size_t singles,
                                 struct sbx_buf *out, struct sbx_error *err)
 {
     enum sbx_status st = sbx_buf_str(out, prologue, err);
     size_t i;
 
     if (!st)
-        st = sbx_buf_printf(out, err, "sbx_n=%s; LC_ALL=C; export LC_ALL\n%s\n%s", nonce, snippet,
-                            function);
-    for (i = 0; i < n && !st; i++)
-        st = add_file(out, files[i], i, err);
+        st = sbx_buf_printf(out, err, "sbx_n=%s; LC_ALL=C; export LC_ALL\n%s\n%s%s", nonce, snippet,
+                            function, group_function);
+    for (i = 0; i < n && !st;) {
+        size_t count = sbx_exec_group(files, n, singles, i);
+
+        st = count > 1 ? add_group(out, files, i, count, err) : add_file(out, files[i], i, err);
+        i += count;
+    }
     if (!st)
         st = sbx_buf_str(out, epilogue, err);
     return st;

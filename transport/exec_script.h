@@ -4,7 +4,11 @@
  *   after ok only: lines of base64 or hex of
  *       content, at most SIZE bytes, LF <nonce> blank, status of `head`, blank, record NUL |
  * nothing <nonce> done <index> <status of enc>
- *   ... the same for every file, in the order asked for ...
+ *   <nonce> group <index of the first> <count>
+ *   lines of base64 or hex of
+ *       records, LF <nonce> blank, contents of all files, LF <nonce> blank, records
+ *   <nonce> done <index of the first> <status of enc>
+ *   ... for every file, one by one or in groups, in the order asked for ...
  *   <nonce> end
  */
 #ifndef TRANSPORT_EXEC_SCRIPT_H
@@ -19,9 +23,11 @@
 /* Characters that the path of a file takes in the script. */
 size_t sbx_exec_script_name_len(const struct sbx_wanted *file);
 
-/* Appends the script for files[0..n). `snippet` as in struct sbx_call. */
+/* Appends the script for files[0..n), of which files[0..singles) go one by one. `snippet` as in
+ * struct sbx_call. */
 SBX_MUST_CHECK enum sbx_status sbx_exec_script(const char *nonce, const char *snippet,
                                                const struct sbx_wanted *const files[], size_t n,
-                                               struct sbx_buf *out, struct sbx_error *err);
+                                               size_t singles, struct sbx_buf *out,
+                                               struct sbx_error *err);
 
 #endif

@@ -133,17 +133,94 @@ static enum sbx_status judge(struct sbx_exec_stream *s, struct sbx_error *err)
     return SBX_OK;
 }
 
+/* "group <index of the first> <count>" */
+static enum sbx_status on_group(struct sbx_exec_stream *s, const char *text, struct sbx_error *err)
+{
+    size_t index, count;
+
+    if (s->state != SBX_EXEC_NOISE && s->state != SBX_EXEC_BETWEEN)
+        return broken(s, err, "a group begins inside something else");
+    if (!number(&text, &index) || index != s->at || index >= s->n_files || *text++ != ' ' ||
+        !number(&text, &count) || *text || count < 2 ||
+        count != sbx_exec_group(s->files, s->n_files, s->singles, s->at))
+        return broken(s, err, "a group out of order");
+    s->state = SBX_EXEC_GROUP;
+    s->decoder = (struct sbx_decoder){.coding = s->coding};
+    s->count = count;
+    sbx_buf_done(&s->group);
+    s->group.max = sbx_exec_group_max(s->files + s->at, count);
+    return SBX_OK;
+}
+
+/* Whoever is in a group that did not come out right goes by itself next time. What came of it is
+ * paid for all the same; beginning again will drop it. */
+static void put_group_off(struct sbx_exec_stream *s)
+{
+    const char *bytes = s->group.data;
+    size_t left = s->group.len, i;
+    struct sbx_error ignored;
+
+    for (i = 0; i < s->count; i++) {
+        const struct sbx_wanted *file = s->files[s->at + i];
+        size_t n = file->size < left ? (size_t)file->size : left;
+
+        if (n > 0 && !s->queue->begin(s->queue->ctx, file, &ignored))
+            (void)s->queue->write(s->queue->ctx, file, bytes, n, &ignored);
+        bytes = n ? bytes + n : bytes;
+        left -= n;
+        s->again[s->n_again++] = file;
+    }
+    s->ended += s->count;
+}
+
+static void bring_group(struct sbx_exec_stream *s, const struct sbx_exec_payload *payload)
+{
+    const char *content = payload->content, *record = payload->records;
+    struct sbx_error ignored;
+    size_t i;
+
+    for (i = 0; i < s->count; i++) {
+        const struct sbx_wanted *file = s->files[s->at + i];
+        size_t n = (size_t)file->size;
+
+        if (!s->queue->begin(s->queue->ctx, file, &ignored) && n > 0)
+            (void)s->queue->write(s->queue->ctx, file, content, n, &ignored);
+        s->ended++;
+        s->queue->end(s->queue->ctx, file, SBX_FETCH_OK, record, strlen(record), NULL);
+        content += n;
+        record += strlen(record) + 1;
+    }
+}
+
+/* "done <index of the first> <status>" of a group */
+static enum sbx_status on_group_done(struct sbx_exec_stream *s, size_t code)
+{
+    struct sbx_exec_payload payload;
+
+    if (code == 0 && !sbx_decode_end(&s->decoder, NULL) &&
+        sbx_exec_group_prove(s->group.data, s->group.len, s->marker, SBX_EXEC_MARKER,
+                             s->files + s->at, s->count, &payload))
+        bring_group(s, &payload);
+    else
+        put_group_off(s);
+    s->at += s->count;
+    s->state = SBX_EXEC_BETWEEN;
+    return SBX_OK;
+}
+
 /* "done <index> <status>" */
 static enum sbx_status on_done(struct sbx_exec_stream *s, const char *text, struct sbx_error *err)
 {
     size_t index, code;
     enum sbx_status st = SBX_OK;
 
-    if (s->state != SBX_EXEC_CONTENT && s->state != SBX_EXEC_TRAILER)
+    if (s->state != SBX_EXEC_CONTENT && s->state != SBX_EXEC_TRAILER && s->state != SBX_EXEC_GROUP)
         return broken(s, err, "the end of a file that did not begin");
     if (!number(&text, &index) || index != s->at || *text++ != ' ' || !number(&text, &code) ||
         *text)
         return broken(s, err, "the end of a file out of order");
+    if (s->state == SBX_EXEC_GROUP)
+        return on_group_done(s, code);
     if (code) {
         end_failed(s, SBX_FETCH_SERVER, "the encoder", (int)code);
     } else {
@@ -170,6 +247,8 @@ static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, str
         return SBX_OK;
     if (strncmp(text, "file ", 5) == 0)
         return on_file(s, text + 5, err);
+    if (strncmp(text, "group ", 6) == 0)
+        return on_group(s, text + 6, err);
     if (strncmp(text, "done ", 5) == 0)
         return on_done(s, text + 5, err);
     if (strcmp(text, "end") != 0 || s->at != s->n_files || s->state != SBX_EXEC_BETWEEN)
@@ -199,6 +278,14 @@ static enum sbx_status add_trailer(struct sbx_exec_stream *s, const char *bytes,
     enum sbx_status st = sbx_buf_add(&s->trailer, bytes, n, err);
 
     return st == SBX_E_LIMIT ? broken(s, err, "an endless record") : st;
+}
+
+static enum sbx_status add_payload(struct sbx_exec_stream *s, const char *bytes, size_t n,
+                                   struct sbx_error *err)
+{
+    enum sbx_status st = sbx_buf_add(&s->group, bytes, n, err);
+
+    return st == SBX_E_LIMIT ? broken(s, err, "more bytes than a group has") : st;
 }
 
 /* How many of the last bytes may begin a marker. */
@@ -246,7 +333,10 @@ static enum sbx_status on_encoded(struct sbx_exec_stream *s, const char *bytes, 
     s->decoded.len += decoded;
     if (s->state == SBX_EXEC_CONTENT)
         return split_content(s, err);
-    st = add_trailer(s, s->decoded.data, s->decoded.len, err);
+    if (s->state == SBX_EXEC_GROUP)
+        st = add_payload(s, s->decoded.data, s->decoded.len, err);
+    else
+        st = add_trailer(s, s->decoded.data, s->decoded.len, err);
     sbx_buf_clear(&s->decoded);
     return st;
 }
@@ -305,6 +395,7 @@ void sbx_exec_stream_done(struct sbx_exec_stream *s)
 {
     sbx_buf_done(&s->decoded);
     sbx_buf_done(&s->trailer);
+    sbx_buf_done(&s->group);
 }
 
 enum sbx_status sbx_exec_stream_write(void *ctx, const void *bytes, size_t n, struct sbx_error *err)
@@ -319,6 +410,8 @@ bool sbx_exec_stream_blame(struct sbx_exec_stream *s, bool between, enum sbx_fet
 {
     bool inside = s->state == SBX_EXEC_CONTENT || s->state == SBX_EXEC_TRAILER;
 
+    if (s->state == SBX_EXEC_GROUP)
+        put_group_off(s);
     if (!inside && !(between && s->state == SBX_EXEC_BETWEEN && s->at < s->n_files))
         return false;
     end_file(s, result, NULL, 0, why);

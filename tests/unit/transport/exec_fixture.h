@@ -8,14 +8,14 @@
 #include "listing/script.h"
 
 #define BIG (5 * SBX_MIB)
-#define MEDIUM (300 * SBX_KIB)
+#define MEDIUM (150 * SBX_KIB)
 
 /* A directory `bin` with the tools of one family and nothing else, as PATH. */
 static inline const char *tools_path(const struct fixture *f, const char *family, char *out,
                                      size_t cap)
 {
     static const char *const names[] = {"head", "base64", "od", "printf", "stat", "cat", "sleep"};
-    char link[128], target[64];
+    char link[512], target[64];
 
     if (strcmp(family, "gnu") == 0) {
         (void)snprintf(out, cap, "/usr/bin:/bin");
@@ -36,7 +36,7 @@ static inline const char *tools_path(const struct fixture *f, const char *family
 /* Makes the transport for f->dir/files through `env -i PATH=... SHELL`. */
 static inline void open_exec(struct fixture *f, const char *path, const char *shell)
 {
-    char dir[128], env[256], words[64];
+    char dir[128], env[1024], words[64];
     const char *argv[8] = {"env", "-i", env};
     char *arg;
 
@@ -51,6 +51,23 @@ static inline void open_exec(struct fixture *f, const char *path, const char *sh
     assert_int_equal(
         sbx_transport_exec_new(path_in(f, "files", dir, sizeof(dir)), argv, &f->transport, &f->err),
         SBX_OK);
+}
+
+/* Puts a `head` of the test's own before the others: shell text with the size in $2 and the path in
+ * $3, before and after the real one. */
+static inline void open_with_head(struct fixture *f, const char *before, const char *after)
+{
+    char text[1024], path[256], dir[128];
+
+    make_dir(f, "wrap");
+    (void)snprintf(text, sizeof(text),
+                   "#!/bin/sh\nF=%s\ncase $3 in %s esac\n/usr/bin/head \"$@\"; s=$?\n"
+                   "case $3 in %s esac\nexit $s\n",
+                   f->dir, before, after);
+    make_script(f, "wrap/head", text);
+    (void)snprintf(path, sizeof(path), "%s:/usr/bin:/bin", path_in(f, "wrap", dir, sizeof(dir)));
+    (void)snprintf(text, sizeof(text), "echo $$ >%s/pid; exec dash", f->dir);
+    open_exec(f, path, "/usr/bin/dash");
 }
 
 /* The call of a fetch, with the snippet for `tools` in f->out. */
