@@ -19,8 +19,8 @@
 #include "base/error.h"
 
 #define SBX_TOKEN_BYTES 12 /* 96 random bits */
-#define SBX_TOKEN_CHARS (2 * SBX_TOKEN_BYTES)
-#define SBX_TMP_NAME 64 /* room for ".sbx-sync.<token>.<n>", terminated */
+#define SBX_TOKEN_CHARS 24 /* the same in hex */
+#define SBX_TMP_NAME 64    /* room for ".sbx-sync.<token>.<n>", terminated */
 
 struct sbx_fs_tmp {
     int dirfd; /* borrowed: must stay open until finish or abort */
