@@ -122,7 +122,7 @@ static bool must_wait(struct sbx_transfer *t)
     bool wait;
 
     pthread_mutex_lock(&t->lock);
-    wait = t->n_ready >= (t->p->transport->ops.serial ? 1 : SBX_BATCHES_AHEAD);
+    wait = t->n_ready >= SBX_BATCHES_AHEAD;
     sbx_ready_fd_set(t->ready_fd, !wait);
     pthread_mutex_unlock(&t->lock);
     return wait;
@@ -137,10 +137,10 @@ static enum sbx_next on_next(void *ctx, const struct sbx_wanted **ret)
         uint64_t size = t->p->records[item].size;
         struct sbx_flight *f;
 
-        if (sbx_pass_ended(t->p))
+        if (t->needs_run || sbx_pass_ended(t->p))
             return SBX_NEXT_NONE;
         if (must_wait(t))
-            return t->p->transport->ops.serial ? SBX_NEXT_NONE : SBX_NEXT_WAIT;
+            return SBX_NEXT_WAIT;
         t->cursor++;
         if (size > unreserved(t)) {
             sbx_pass_decide(t->p, item, SBX_DEFERRED, SBX_DEFER_OVER_BUDGET);
@@ -236,6 +236,9 @@ static enum sbx_status on_begin(void *ctx, const struct sbx_wanted *file, struct
 
     if (f->decided)
         return sbx_err_set(err, SBX_E_CANCELLED, 0, "the file was refused");
+    pthread_mutex_lock(&t->p->lock);
+    t->p->items[f->item].tried = true;
+    pthread_mutex_unlock(&t->p->lock);
     f->got = 0;
     reserve(t, f);
     sbx_digest_init(&f->digest);
