@@ -31,6 +31,7 @@ COMMAND = os.environ["SBX_SYNC"]
 SOURCE_DIR = os.environ.get(
     "SBX_SOURCE_DIR", os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 )
+SHIM = os.environ.get("SBX_SHIM_LIBRARY")
 STATE = b".sbx-sync"
 STATE_FILES = {b"lock", b"run", b"manifest.jsonl"}
 
@@ -185,6 +186,32 @@ class Case(unittest.TestCase):
         key, value = self._mark().split("=", 1)
         env.update({"LC_ALL": "C", "HOME": self.work, "TMPDIR": self.work, key: value}, **more)
         return env
+
+    def shim(self, *rules, **more):
+        """The environment of a command whose file system misbehaves below dst: tests/support/shim.c
+        has the rules, and calls() what was called. Error numbers are those of errno."""
+        self.assertTrue(SHIM, "SBX_SHIM_LIBRARY is not set")
+        options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        with open(self._calls(), "wb"):
+            pass
+        return self.env(
+            LD_PRELOAD=SHIM,
+            SBX_SHIM=";".join(rules),
+            SBX_SHIM_UNDER=self.dst,
+            SBX_SHIM_LOG=self._calls(),
+            ASAN_OPTIONS=options.lstrip(":"),
+            **more,
+        )
+
+    def _calls(self):
+        return os.path.join(self.work, "calls")
+
+    def calls(self):
+        """What the last command with a shim() called below dst: (name, result, path) each, the
+        path from dst on. A result that a rule made begins with "!"."""
+        with open(self._calls(), encoding="utf-8", errors="surrogateescape") as file:
+            lines = [line.rstrip("\n").split(" ", 2) for line in file]
+        return [(call, result, os.path.relpath(path, self.dst)) for call, result, path in lines]
 
     def make(self, name, data=b"", mtime=None, root=None):
         """A file below src, or another root, with the directories it needs."""
