@@ -13,6 +13,44 @@ NOBODY = 65534
 # What the remote scripts use.
 TOOLS = "base64 cat date find gzip head od printf sh stat xargs".split()
 
+# Names that a shell, a tool or a reader of a listing may take for something else.
+ODD = {
+    b"plain": b"1",
+    b"empty": b"",
+    b"binary": bytes(range(256)) * 99,
+    b"no newline at the end": b"x",
+    b"-n": b"option",
+    b"dir/-exec": b"option below",
+    b"--help": b"help",
+    b"(": b"expression",
+    b"!": b"expression",
+    b"a'b": b"quote",
+    b'a"b': b"double quote",
+    b"$(touch pwn)": b"command",
+    b"`id`": b"command",
+    b"a;b&c|d>e": b"shell",
+    b"a\nb": b"line feed",
+    b"\n": b"only that",
+    b"ends in one\n": b"line feed at the end",
+    b"tab\there": b"tab",
+    b"cr\r": b"carriage return",
+    b" lead": b"blank",
+    b"trail ": b"blank at the end",
+    b"back\\slash": b"backslash",
+    b"\\x41%s%n": b"formats",
+    b"*": b"star",
+    b"[a-z]?": b"pattern",
+    b"~": b"home",
+    b"#x": b"comment",
+    b"x=1": b"assignment",
+    b"end 0": b"a last record",
+    b"1 2 3 4": b"a record",
+    b"\x1b[2J": b"escape",
+    "caf\u00e9 \u8a9e \U0001f600".encode(): b"other alphabets",
+    b"deep/" * 20 + b"er": b"deep",
+    b"x" * 255: b"long",
+}
+
 
 class Case(harness.Case):
     """keep() publishes what is there; from then on kept() must hold."""
