@@ -28,7 +28,6 @@
 #define SBX_CEIL_SECONDS (400.0 * 86400.0) /* seconds */
 
 /* -- listing -- */
-#define SBX_LINE_CHARS 16384u        /* characters of an encoded line: one event each on execd */
 #define SBX_MAX_LINE (64 * SBX_KIB)  /* bytes of one line of the remote script that is no data */
 #define SBX_MAX_NOISE (64 * SBX_KIB) /* bytes before the begin line */
 #define SBX_ENCODED_SLACK (64 * SBX_KIB) /* characters an encoded stream may have on top */
@@ -57,7 +56,6 @@
  * the deadline. */
 #define SBX_STOP_S 2.0
 #define SBX_IDLE_S 30.0               /* seconds without a byte: a stuck peer */
-#define SBX_LOST_FILES 3u             /* files in a row without an answer: the source is lost */
 #define SBX_EIO_FILES 3u              /* EIO in a row: the destination is lost */
 #define SBX_IO_CHUNK (256 * SBX_KIB)  /* bytes read at once of a local file */
 #define SBX_STDERR_KEPT (4 * SBX_KIB) /* bytes of standard error kept for messages */

@@ -14,6 +14,7 @@ struct planner {
     struct sbx_fs_walk *walk; /* owned; NULL if the destination does not exist */
     struct sbx_line line;     /* the manifest's line at the cursor */
     bool has_line;
+    bool late; /* no time is left to look at the host */
     /* The directory looked at last, as the place of the records that follow. */
     const char *dir;
     size_t dir_len;
@@ -214,6 +215,10 @@ static enum sbx_status plan_record(struct planner *pl, size_t i, struct sbx_erro
         sbx_pass_refuse(p, i, reason, "");
     if (reason)
         return SBX_OK;
+    if (pl->late) {
+        sbx_pass_decide(p, i, SBX_DEFERRED, SBX_DEFER_DEADLINE);
+        return SBX_OK;
+    }
     st = find_line(pl, &p->records[i], &line, err);
     if (st)
         return st;
@@ -243,8 +248,12 @@ static enum sbx_status plan_all(struct sbx_pass *p, struct sbx_error *err)
         st = next_line(&pl, err);
     for (size_t i = 0; i < p->n && !st; i++) {
         st = plan_record(&pl, i, err);
-        if (!st && i % 256 == 0 && sbx_pass_cancelled(p))
-            st = sbx_err_set(err, SBX_E_CANCELLED, 0, "cancelled");
+        if (!st && i % 256 == 0)
+            st = sbx_pass_check(p, p->stop_ns, err);
+        if (st == SBX_E_DEADLINE) {
+            pl.late = true;
+            st = SBX_OK;
+        }
     }
     return st;
 }

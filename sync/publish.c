@@ -195,27 +195,46 @@ static void sync_devices(struct sbx_transfer *t, struct sbx_batch *batch, bool r
     }
 }
 
-static void sync_directory(struct sbx_transfer *t, struct sbx_ready *f)
+static enum sbx_status sync_directory(struct sbx_transfer *t, const char *path, size_t n,
+                                      struct sbx_error *err)
 {
-    struct sbx_error why = {.status = SBX_OK};
     struct sbx_fs_place place;
     bool cannot = false;
-    enum sbx_status st = go_to(t, f, SBX_FS_LOOK, &place, &why);
+    enum sbx_status st =
+        sbx_fs_walk_to(t->publish_walk, path, n, SBX_FS_LOOK, NULL, NULL, &place, err);
 
     if (!st && place.dirfd >= 0)
-        st = sbx_fs_sync_dir(place.dirfd, &cannot, &why);
+        st = sbx_fs_sync_dir(place.dirfd, &cannot, err);
     if (cannot)
         sbx_pass_warn(t->p, SBX_WARN_DIR_SYNC);
-    if (st) {
-        f->dropped = true;
-        sbx_pass_host_failed(t->p, f->item, &why);
+    return st;
+}
+
+/* Syncs the directory path[0..n) and those above it, as far as `last` has not been through them:
+ * each may have been made in this pass, and is only safe once its own name is. */
+static enum sbx_status sync_upwards(struct sbx_transfer *t, const char *path, size_t n,
+                                    const char *last, size_t last_n, struct sbx_error *err)
+{
+    while (true) {
+        enum sbx_status st;
+
+        if (last && n <= last_n && memcmp(path, last, n) == 0 &&
+            (n == last_n || n == 0 || last[n] == '/'))
+            return SBX_OK;
+        st = sync_directory(t, path, n, err);
+        if (st || n == 0)
+            return st;
+        n = sbx_dir_len(path, n);
     }
 }
 
-/* Files are sorted by path, so those of one directory are mostly neighbours. */
+/* Files are sorted by path, so those of one directory are mostly neighbours, and share its fate. */
 static void sync_directories(struct sbx_transfer *t, struct sbx_batch *batch)
 {
-    const struct sbx_record *last = NULL;
+    const char *last = NULL;
+    size_t last_n = 0;
+    enum sbx_status st = SBX_OK;
+    struct sbx_error why = {.status = SBX_OK};
 
     for (size_t k = 0; k < batch->n; k++) {
         struct sbx_ready *f = &batch->files[k];
@@ -224,11 +243,15 @@ static void sync_directories(struct sbx_transfer *t, struct sbx_batch *batch)
 
         if (f->dropped || !f->renamed)
             continue;
-        if (last && sbx_dir_len(last->path, last->path_len) == n &&
-            memcmp(last->path, r->path, n) == 0)
-            continue;
-        last = r;
-        sync_directory(t, f);
+        if (!last || last_n != n || memcmp(last, r->path, n) != 0) {
+            st = sync_upwards(t, r->path, n, st ? NULL : last, last_n, &why);
+            last = r->path;
+            last_n = n;
+        }
+        if (st) {
+            f->dropped = true;
+            sbx_pass_host_failed(t->p, f->item, &why);
+        }
     }
 }
 
@@ -351,24 +374,39 @@ static enum sbx_status decide_published(struct sbx_transfer *t, const struct sbx
     return SBX_OK;
 }
 
+/* The confirming command failed: nothing of the batch can be vouched for. */
+static void give_up(struct sbx_transfer *t, struct sbx_batch *batch, enum sbx_status st)
+{
+    bool broken = st == SBX_E_REMOTE || st == SBX_E_LIMIT;
+    enum sbx_reason reason = SBX_DEFER_SOURCE_LOST;
+
+    if (broken)
+        reason = SBX_FAIL_PROTOCOL;
+    else if (st == SBX_E_CANCELLED)
+        reason = SBX_DEFER_CANCELLED;
+    else if (st == SBX_E_DEADLINE)
+        reason = SBX_DEFER_DEADLINE;
+    for (size_t k = 0; k < batch->n; k++) {
+        struct sbx_ready *f = &batch->files[k];
+
+        if (f->dropped)
+            continue;
+        drop(t, f);
+        sbx_pass_decide(t->p, f->item, broken ? SBX_FAILED : SBX_DEFERRED, reason);
+    }
+}
+
 enum sbx_status sbx_publish_batch(struct sbx_transfer *t, struct sbx_batch *batch,
                                   struct sbx_error *err)
 {
     enum sbx_durability durability = t->p->o->durability;
-    enum sbx_reason reason = SBX_REASON_NONE;
     enum sbx_status st;
 
     qsort(batch->files, batch->n, sizeof(*batch->files), ready_cmp);
     sbx_fs_walk_again(t->publish_walk);
     st = confirm(t, batch, err);
-    if (st) { /* nothing of the batch can be vouched for */
-        reason = sbx_pass_cancelled(t->p) ? SBX_DEFER_CANCELLED
-                 : st == SBX_E_DEADLINE   ? SBX_DEFER_DEADLINE
-                                          : SBX_DEFER_SOURCE_LOST;
-        for (size_t k = 0; k < batch->n; k++) {
-            if (!batch->files[k].dropped)
-                defer(t, &batch->files[k], reason);
-        }
+    if (st) {
+        give_up(t, batch, st);
         return st;
     }
     if (durability == SBX_DURABILITY_BATCH)

@@ -1,14 +1,23 @@
 /* The script that brings a batch of files as one stream of text. The reading side is exec_stream.
+ * For a file by itself:
  *
  *   <nonce> file <index> ok|vanished|denied|notreg
- *   after ok only: lines of base64 or hex of
- *       content, at most SIZE bytes, LF <nonce> blank, status of `head`, blank, record NUL |
- * nothing <nonce> done <index> <status of enc>
+ *
+ * and after ok: lines of base64 or hex of content (at most the listed size), LF, nonce, blank,
+ * status of `head`, blank, and the record with its NUL or nothing; then
+ *
+ *   <nonce> done <index> <status of enc>
+ *
+ * For a group:
+ *
  *   <nonce> group <index of the first> <count>
- *   lines of base64 or hex of
- *       records, LF <nonce> blank, contents of all files, LF <nonce> blank, records
+ *
+ * lines of records, LF, nonce, blank, contents of all files, LF, nonce, blank, records; then
+ *
  *   <nonce> done <index of the first> <status of enc>
- *   ... for every file, one by one or in groups, in the order asked for ...
+ *
+ * Files come in the order asked for, and last
+ *
  *   <nonce> end
  */
 #ifndef TRANSPORT_EXEC_SCRIPT_H

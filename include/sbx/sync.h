@@ -197,12 +197,14 @@ SBX_API SBX_MUST_CHECK enum sbx_status sbx_report_json(const struct sbx_report *
 
 /* Runs one pass. `report` (fresh) is filled whatever happens, and agrees with the result:
  *
- *   SBX_OK                           complete or partial, see the report
- *   SBX_E_USAGE                      an option makes no sense, or source and dest contain each
- * other SBX_E_BUSY                       another pass holds the destination SBX_E_UNREACHABLE,
- * _UNAUTHORISED, _GONE, _REMOTE, _LIMIT, _DEADLINE the listing failed: files and manifest are as
- * they were SBX_E_HOST, SBX_E_NOMEM          the destination failed; complete files that were
- * published stay SBX_E_CANCELLED                  sbx_cancel() ended it */
+ *   SBX_OK              complete or partial, see the report
+ *   SBX_E_USAGE         an option makes no sense, or source and dest contain each other
+ *   SBX_E_BUSY          another pass holds the destination
+ *   SBX_E_UNREACHABLE, SBX_E_UNAUTHORISED, SBX_E_GONE, SBX_E_REMOTE, SBX_E_LIMIT,
+ *   SBX_E_DEADLINE      the listing failed: files and manifest are as they were
+ *   SBX_E_HOST, SBX_E_NOMEM
+ *                       the destination failed; files that were published stay
+ *   SBX_E_CANCELLED     sbx_cancel() ended it */
 SBX_API SBX_MUST_CHECK enum sbx_status sbx_sync(struct sbx_transport *transport,
                                                 const struct sbx_options *options,
                                                 struct sbx_report *report, struct sbx_error *err);

@@ -29,11 +29,15 @@ struct sbx_call {
     uint64_t idle_ns;     /* nanoseconds without a byte after which a peer counts as stuck */
     /* For stream fetches; NULL in `run`. Opaque text: `tools` is the listing's tools= value, such
      * as "printf,gzip,base64"; `snippet` is shell text that sets R to the root and defines
-     *   rec PATH       prints the listing record of the regular file PATH = $R/name, ended by NUL,
-     * or nothing; recs NAME...   called in the root: the same for several names, in their order, or
-     * nothing for some of them; no NAME may begin with one of  - ! ( ) , enc            encodes
-     * standard input as lines of base64, or of hex pairs where `tools` ends in ",hex". A record
-     * begins with the size in decimal and a blank. */
+     *
+     *   rec PATH      prints the listing record of the regular file PATH = $R/name, ended by
+     *                 NUL, or nothing
+     *   recs NAME...  called in the root: the same for several names, in their order, or nothing
+     *                 for some of them; no NAME may begin with one of - ! ( ) ,
+     *   enc           encodes standard input as lines of base64, or of hex pairs where `tools`
+     *                 ends in ",hex"
+     *
+     * A record begins with the size in decimal and a blank. */
     const char *tools;
     const char *snippet;
 };
