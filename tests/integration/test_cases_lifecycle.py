@@ -16,6 +16,7 @@ import unittest
 import harness
 
 
+ALONE = 200001  # bytes of a file that exec fetches by a command of its own, not with others
 HANGS = ("sh", "-c", "cat >/dev/null; exit")  # until the pass is gone
 
 
@@ -46,7 +47,7 @@ class Case(harness.Case):
             self.script("bin/" + name, text)
         return self.env(PATH=os.path.join(self.work, "bin") + ":" + os.environ["PATH"])
 
-    def slow_head(self, size=777, seconds=60):
+    def slow_head(self, size=ALONE, seconds=60):
         """An environment in which a file of that size takes long to arrive."""
         head = shutil.which("head")
         return self.stub({"head": f'#!/bin/sh\n[ "$2" = {size} ] && sleep {seconds}\n'
@@ -126,7 +127,7 @@ class Killed(Case):
 
     def killed(self):
         """What a pass left that was killed while it fetched d/a."""
-        self.make("d/a", b"x" * 777)
+        self.make("d/a", b"x" * ALONE)
         process = self.start("exec:" + self.src, self.dst, "--", "sh", env=self.slow_head())
         self.until(self.temporaries, "a temporary")
         process.kill()
@@ -518,7 +519,7 @@ class Stamps(Case):
 class Ends(Case):
     def files(self):
         self.make("a", b"a")
-        self.make("f", b"f" * 777)
+        self.make("f", b"f" * ALONE)
         self.make("f", b"old", root=self.dst)
         self.make("g", b"g")
 

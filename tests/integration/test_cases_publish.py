@@ -14,6 +14,7 @@ import unittest
 
 import harness
 
+ALONE = 200001  # bytes of a file that exec fetches by a command of its own, not with others
 EXCHANGE = 2  # RENAME_EXCHANGE
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -38,7 +39,7 @@ class Case(harness.Case):
     def mode(self, name):
         return stat.S_IMODE(os.lstat(self.at(name)).st_mode)
 
-    def while_fetching(self, code, size=777):
+    def while_fetching(self, code, size=ALONE):
         """A COMMAND that runs `code` in dst while a file of `size` bytes is on its way."""
         bin_dir = os.path.join(self.work, "bin")
         os.makedirs(bin_dir, exist_ok=True)
@@ -184,7 +185,7 @@ class Planted(Case):
         ):
             with self.subTest(code):
                 shutil.rmtree(self.dst, ignore_errors=True)
-                self.make("new", b"x" * 777)
+                self.make("new", b"x" * ALONE)
                 self.make("other", b"o")
                 run = self.sync(**self.while_fetching(code))
                 self.assertEqual((run.status, run.why("new")), (1, why), run.err)
@@ -198,7 +199,7 @@ class Planted(Case):
         for code in ("mv d d2; ln -s ../outside d", "mv d d2; mkdir d"):
             with self.subTest(code):
                 shutil.rmtree(self.dst, ignore_errors=True)
-                self.make("d/f", b"x" * 777)
+                self.make("d/f", b"x" * ALONE)
                 self.make("d/old", b"old", root=self.dst)
                 run = self.sync(**self.while_fetching(code))
                 self.assertEqual((run.status, run.why("d/f")), (1, "linked"), run.err)
@@ -208,7 +209,7 @@ class Planted(Case):
                 shutil.rmtree(self.at("d2"))
 
     def test_a_directory_that_was_moved_and_came_back_is_the_same(self):
-        self.make("d/f", b"x" * 777)
+        self.make("d/f", b"x" * ALONE)
         run = self.sync(**self.while_fetching("mv d d2; mv d2 d"))
         self.assertEqual(run.status, 0, run.err)
 
@@ -583,7 +584,8 @@ class Ways(Case):
         code = 'umount -l /proc && exec "$@"'
         process = subprocess.run(
             ["unshare", "-m", "sh", "-c", code, "sh", harness.COMMAND, "-q", self.src, self.dst],
-            env=self.env(ASAN_OPTIONS="detect_leaks=0"), capture_output=True, check=False)
+            env=self.env(ASAN_OPTIONS="detect_leaks=0:log_path=/dev/null"),
+            capture_output=True, check=False)
         if b"unshare" in process.stderr or b"umount" in process.stderr:
             self.skipTest(process.stderr.decode())
         self.assertEqual((process.returncode, process.stderr), (0, b""))
@@ -611,7 +613,7 @@ class Ways(Case):
                       [f"renameat2={errno.EINVAL}", f"linkat={errno.EPERM}"]):
             with self.subTest(rules):
                 shutil.rmtree(self.dst, ignore_errors=True)
-                self.make("new", b"x" * 777)
+                self.make("new", b"x" * ALONE)
                 run = self.sync(env=self.shim(*rules), **self.while_fetching("echo mine >new"))
                 self.assertEqual((run.status, run.why("new")), (1, "appeared"), run.err)
                 self.assertEqual(self.published(), {b"new": b"mine\n"})

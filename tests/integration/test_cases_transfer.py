@@ -3,6 +3,7 @@
 import os
 import shutil
 import socket
+import sys
 import threading
 import time
 import unittest
@@ -10,6 +11,7 @@ import unittest
 import harness
 
 KINDS = ("local", "exec")
+ALONE = 200001  # bytes of a file that exec fetches by a command of its own, not with others
 NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups sh".split()
 
 
@@ -218,46 +220,66 @@ class Changing(Moving):
 
 
 class Short(Moving):
-    def test_B044_a_short_body_is_not_published(self):
-        self.head('[ "$2" = 1000 ] && exec $head -c 900')
-        self.make("f", b"x" * 1000)
-        self.make("g", b"g")
+    def prepare(self, code):
+        """Instead of `head -c SIZE FILE` for f."""
+        self.head(f'[ "$2" = {ALONE} ] && {{ {code}; exit; }}')
+        for name, data in (("a", b"a"), ("f", b"x" * ALONE), ("g", b"g")):
+            self.make(name, data)
         self.make("f", b"old", root=self.dst)
+
+    def test_B044_a_short_body_is_not_published(self):
+        self.prepare('$head -c 200000 "$3"')
         run = self.by("exec")
         self.assertEqual((run.status, run.why("f")), (1, "short"))
-        self.assertEqual(self.published(), {b"f": b"old", b"g": b"g"})
+        self.assertEqual(self.published(), {b"a": b"a", b"f": b"old", b"g": b"g"})
 
     def test_B044_a_body_that_is_longer_than_its_record_is_not_published(self):
-        self.head('[ "$2" = 1000 ] && { $head -c 1000; printf more; exit; }')
-        self.make("f", b"x" * 1000)
-        self.make("f", b"old", root=self.dst)
+        self.prepare('$head -c 200001 "$3"; yes | $head -c 10000000')
         run = self.by("exec")
         self.assertEqual(run.status, 1, run.err)
-        self.assertLessEqual(run.report["bytes"]["received"], 2000)
-        self.assertEqual(self.published(), {b"f": b"old"})
+        self.assertLessEqual(run.report["bytes"]["received"], 2 * ALONE + 4)
+        self.assertEqual(self.published()[b"f"], b"old")
 
     def test_B044_a_tool_that_fails_is_an_error_of_the_server(self):
-        self.head('[ "$2" = 1000 ] && { $head -c 900; exit 3; }')
-        self.make("f", b"x" * 1000)
-        self.make("g", b"g")
+        self.prepare('$head -c 200000 "$3"; exit 3')
         run = self.by("exec", "-v")
         self.assertEqual((run.status, run.why("f")), (1, "server"))
         self.assertIn("head ended with status 3", run.err)
-        self.assertEqual(self.published(), {b"g": b"g"})
+        self.assertEqual(self.published(), {b"a": b"a", b"f": b"old", b"g": b"g"})
 
     def test_B044_a_command_that_dies_in_mid_body_leaves_the_old_copy(self):
-        self.head('[ "$2" = 1000 ] && { $head -c 900; kill -9 $(cat "$SHELL_PID"); exit; }')
+        self.prepare('$head -c 200000 "$3"; sleep 0.2; kill -9 $(cat "$SHELL_PID")')
         shell = self.script("shell", '#!/bin/sh\necho $$ >"$SHELL_PID"\nexec sh\n')
-        self.make("a", b"a")
-        self.make("f", b"x" * 1000)
-        self.make("f", b"old", root=self.dst)
-        self.make("g", b"g")
         env = self.env(PATH=self.path, SHELL_PID=os.path.join(self.work, "pid"))
         run = self.by("exec", command=[shell], env=env)
         self.assertEqual(run.status, 1, run.err)
         self.assertIn(run.why("f"), ("source-lost", "server", "short"))
-        self.assertEqual(self.published()[b"f"], b"old")
         self.assertEqual(self.published()[b"a"], b"a")
+        self.assertEqual(self.published()[b"f"], b"old")
+
+    def test_B044_files_that_come_together_and_fall_short_are_fetched_alone(self):
+        names = ("a", "b", "c")
+        for name in names:
+            self.make(name, name.encode() * 1000)
+        self.head('[ "$2" = 3000 ] && exec $head -c 2900')
+        run = self.by("exec")
+        self.assertEqual(run.status, 0, run.err)
+        self.assertEqual(self.published(), {n.encode(): n.encode() * 1000 for n in names})
+
+
+SLOW = """
+import os, subprocess, sys, time
+child = subprocess.Popen(["sh"], stdout=subprocess.PIPE)
+slow = False
+while True:
+    data = os.read(child.stdout.fileno(), 65536)
+    if not data:
+        break
+    slow = slow or b" file " in data or b" group " in data
+    for i in range(len(data) if slow else 1):
+        os.write(1, data[i : i + 1] if slow else data)
+        time.sleep(1 if slow else 0)
+"""
 
 
 class Slow(Moving):
@@ -269,26 +291,39 @@ class Slow(Moving):
         self.assertLess(time.monotonic() - began, seconds + 1.5)
         return run
 
-    def slow_file(self, code):
-        self.head(f'[ "$2" = 1000 ] && {{ {code}; }}')
-        self.make("a", b"a")
-        self.make("f", b"x" * 1000)
-        self.make("g", b"g")
+    def prepare(self, size):
+        for name, data in (("a", b"a" * size), ("f", b"x" * size), ("g", b"g" * size)):
+            self.make(name, data)
         self.make("f", b"old", root=self.dst)
 
     def test_B051_a_byte_each_second_ends_at_the_deadline(self):
-        self.slow_file("while :; do $head -c 1; sleep 1; done")
-        run = self.hung("exec")
-        self.assertEqual(run.status, 1, run.err)
-        self.assertEqual([run.why(name) for name in "fg"], ["deadline"] * 2)
-        self.assertEqual(self.published(), {b"a": b"a", b"f": b"old"})
-        self.assertEqual(self.temporaries(), [])
+        for size in (100, ALONE):
+            with self.subTest(size):
+                self.anew()
+                self.prepare(size)
+                run = self.hung("exec", command=[sys.executable, "-c", SLOW])
+                self.assertEqual(run.status, 1, run.err)
+                self.assertEqual([run.why(name) for name in "afg"], ["deadline"] * 3)
+                self.assertEqual(self.published(), {b"f": b"old"})
+                self.assertEqual(self.temporaries(), [])
 
     def test_B051_silence_in_mid_body_ends_at_the_deadline(self):
-        self.slow_file("$head -c 900; sleep 60")
-        run = self.hung("exec", seconds=3)
-        self.assertEqual((run.status, run.why("f")), (1, "deadline"))
-        self.assertEqual(self.published(), {b"a": b"a", b"f": b"old"})
+        self.prepare(ALONE)
+        counter = os.path.join(self.work, "second")
+        self.head(f'[ "$2" = {ALONE} ] && ! mkdir {counter} 2>/dev/null && {{ $head -c 200000 "$3"; '
+                  "sleep 60; }")
+        run = self.hung("exec", seconds=4)
+        self.assertEqual((run.status, run.why("f"), run.why("g")), (1, "deadline", "deadline"))
+        self.assertEqual(run.outcome("a"), "published")
+        self.assertEqual(self.published()[b"f"], b"old")
+
+    def test_B051_silence_in_a_group_ends_at_the_deadline(self):
+        self.prepare(100)
+        self.head('[ "$2" = 300 ] && { $head -c 150; sleep 60; }')
+        run = self.hung("exec", seconds=4)
+        self.assertEqual(run.status, 1, run.err)
+        self.assertEqual([run.why(name) for name in "afg"], ["deadline"] * 3)
+        self.assertEqual(self.published(), {b"f": b"old"})
 
     def test_B051_a_command_that_does_not_listen_to_sigterm_ends_at_the_deadline(self):
         for code in ("trap '' TERM; sleep 60 & wait", "trap '' TERM; while :; do :; done"):
@@ -371,8 +406,8 @@ class Budgets(Moving):
         self.assertEqual((run.count("published"), run.count("deferred")), (5, 5))
 
     def test_what_failed_last_time_comes_last(self):
-        self.head('[ "$2" = 777 ] && exit 3')
-        self.make("a", b"a" * 777)
+        self.head(f'[ "$2" = {ALONE} ] && exit 3')
+        self.make("a", b"a" * ALONE)
         self.make("b", b"b")
         self.make("c", b"c")
         runs = [self.by("exec", "--max-files", "1") for _ in range(4)]
@@ -394,10 +429,10 @@ class Budgets(Moving):
 
 class Directories(Moving):
     def test_directories_made_for_nothing_are_removed_again(self):
-        self.head('[ "$2" = 777 ] && exit 3')
-        self.make("new/deep/a", b"a" * 777)
-        self.make("kept/a", b"a" * 777)
-        self.make("half/a", b"a" * 777)
+        self.head(f'[ "$2" = {ALONE} ] && exit 3')
+        self.make("new/deep/a", b"a" * ALONE)
+        self.make("kept/a", b"a" * ALONE)
+        self.make("half/a", b"a" * ALONE)
         self.make("half/b", b"b")
         os.makedirs(os.path.join(self.dst, "kept"))
         run = self.by("exec")
