@@ -12,6 +12,10 @@
 static const char prologue[] = "\ntrap '' PIPE; unset IFS; set +euCfxv; unalias -a 2>/dev/null\n"
                                "(\n";
 
+/* Under a long root a path would be beyond PATH_MAX sooner than the walk was. If there is no way
+ * there any more, that shows file by file. */
+static const char go[] = "cd -P -- \"$R\" 2>/dev/null && R=.\n";
+
 /* sbx_f INDEX SIZE NAME. Only names with an escape cost a process (in mksh printf is one); the dot
  * keeps a newline at the end of a name, and the slash keeps printf from seeing an option. Whoever
  * cannot be found is denied rather than vanished if the nearest directory that can be found may not
@@ -127,8 +131,8 @@ enum sbx_status sbx_exec_script(const char *nonce, const char *snippet,
     size_t i;
 
     if (!st)
-        st = sbx_buf_printf(out, err, "sbx_n=%s; LC_ALL=C; export LC_ALL\n%s\n%s%s", nonce, snippet,
-                            function, group_function);
+        st = sbx_buf_printf(out, err, "sbx_n=%s; LC_ALL=C; export LC_ALL\n%s\n%s%s%s", nonce,
+                            snippet, go, function, group_function);
     for (i = 0; i < n && !st;) {
         size_t count = sbx_exec_group(files, n, singles, i);
 
