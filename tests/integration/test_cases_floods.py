@@ -131,7 +131,7 @@ class Floods(sandbox.Case):
         self.assert_mirrored(run)
 
 
-# What a stream of files may do wrong. `b` is under way or begins when it happens.
+# What a stream of files may do wrong, as a group of small ones or as large ones by themselves.
 BROKEN = [
     ("it is cut", "t = answer.text(); say(t[: len(t) // 2]); stop()"),
     ("it is cut, and its end is a success", "t = answer.text(); say(t[: len(t) // 2]); "
@@ -149,6 +149,12 @@ BROKEN = [
     ("a file never ends", "i = answer.after.index(b'file 1 ok\\n') + 10; say(answer.after[:i])\n"
      "while True: say(b'QUJD' * 4096 + b'\\n')"),
     ("a state is unknown", "answer.after = answer.after.replace(b'file 1 ok', b'file 1 fine')"),
+    ("a group has another number", "answer.after = answer.after.replace(b'group 0', b'group 1')"),
+    ("a group is larger", "answer.after = answer.after.replace(b'group 0 3', b'group 0 4')"),
+    ("a group has no end", "answer.after = re.sub(rb'\\n[0-9a-f]{32} done 0 0\\n', b'', "
+     "answer.after)"),
+    ("a group never ends", "i = answer.after.index(b'group 0 3\\n') + 10; say(answer.after[:i])\n"
+     "while True: say(b'QUJD' * 4096 + b'\\n')"),
     ("blank lines never end", "say(answer.after[:40])\nwhile True: say(b'\\n' * 65536)"),
     ("noise never ends", "while True: say(b'hello\\n' * 4096)"),
     ("the channel is lost for good", "stop(1)"),
@@ -159,24 +165,31 @@ class Streams(sandbox.Case):
     """Answers with files. A name has its old content or all of the new; a listing that was whole
     makes it exit 1 at worst."""
 
-    def test_a_stream_that_breaks_costs_no_name_its_content(self):
+    def test_a_stream_of_small_files_that_breaks_costs_no_name_its_content(self):
+        self.broken(5000, ("file 1", "done 1"))
+
+    def test_a_stream_of_large_files_that_breaks_costs_no_name_its_content(self):
+        self.broken(30000, ("group 0", "done 0"))
+
+    def broken(self, times, not_in_it):
         files = {"a": b"old a", "b": b"old b", "c": b"old c"}
         for why, code in BROKEN:
+            if any(words in code for words in not_in_it):
+                continue
             with self.subTest(why):
                 for name, data in files.items():
                     self.make(name, data)
                 self.assertEqual(self.sync("--identity", "before").status, 0)
                 for name, data in files.items():
-                    self.make(name, b"new " + data * 9000)
-                run = self.sync_fake("if b' file 0' in answer.text() and answer.begin is None:\n"
+                    self.make(name, b"new " + data * times)
+                run = self.sync_fake("if re.search(rb' (file|group) 0', answer.after):\n"
                                      "    " + code.replace("\n", "\n    "), "--deadline", "8")
-                self.assertEqual(run.status, 1, run.err)
-                self.assertEqual(run.report["listing"]["state"], "complete")
+                self.assertEqual((run.status, run.report["listing"]["state"]), (1, "complete"))
                 now = self.published()
                 for name, data in files.items():
                     whole = run.outcome(name) == "published"
                     self.assertIn(run.outcome(name), ("published", "failed", "deferred"))
-                    self.assertEqual(now[name.encode()], b"new " + data * 9000 if whole else data)
+                    self.assertEqual(now[name.encode()], b"new " + data * times if whole else data)
 
     def test_a_channel_that_is_lost_once_is_opened_again(self):
         flag = os.path.join(self.work, "once")

@@ -133,7 +133,7 @@ class Damaged(sandbox.Case):
     def setUp(self):
         super().setUp()
         self.keep()
-        for _ in range(500):  # make four lines, packed or not
+        for _ in range(350):  # make several lines, packed or not
             self.make("many/" + os.urandom(50).hex(), b"")
 
     def test_B003_a_listing_that_is_cut_is_never_used(self):
@@ -220,7 +220,7 @@ class Answers(sandbox.Case):
 
 class Same(sandbox.Case):
     def test_B007_B008_B009_what_carries_no_meaning_changes_nothing(self):
-        for _ in range(500):
+        for _ in range(350):
             self.make("many/" + os.urandom(50).hex(), b"")
         plain = self.sync("--dry-run")
         for why, code in SAME:
