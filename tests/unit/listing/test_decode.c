@@ -8,7 +8,7 @@
 
 #define RECORDS                                                                                    \
     "1 2.5 3.5 a\0"                                                                                \
-    "2 2.5 3.5 b/c\nd\0"                                                                           \
+    "2 2.5 3.5 b/c\n.\0"                                                                           \
     "end 0\0"
 #define PLAIN "printf,plain,base64"
 
