@@ -4,6 +4,7 @@
 #define BASE_QUOTE_H
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "sbx/error.h"

@@ -231,7 +231,7 @@ static enum sbx_status on_begin(void *ctx, const struct sbx_wanted *file, struct
     struct sbx_flight *f = flight_of(file);
     struct sbx_error why = {.status = SBX_OK};
     enum sbx_reason reason = SBX_REASON_NONE;
-    char with[256];
+    char with[SBX_MAX_COMPONENT + 1];
     enum sbx_status st;
 
     if (f->decided)
@@ -308,7 +308,7 @@ static bool acceptable(struct sbx_transfer *t, const struct sbx_flight *f, const
     if (!ready->confirmed)
         return true;
     if (o->no_confirm)
-        t->p->items[f->item].flags |= SBX_ITEM_UNCONFIRMED;
+        sbx_pass_flag(t->p, f->item, SBX_ITEM_UNCONFIRMED);
     else
         c = sbx_confirm_record(record_of(t, f), record, n, o->ignore_ctime);
     return sbx_judge_file(t, f->item, c, f->got, ready->digest);

@@ -26,7 +26,9 @@ void sbx_judge_changed(struct sbx_transfer *t, uint32_t item, const unsigned cha
         }
         pthread_mutex_unlock(&t->lock);
     }
-    if (!kept)
+    if (kept)
+        sbx_pass_flag(t->p, item, SBX_ITEM_AGAIN);
+    else
         sbx_pass_decide(t->p, item, SBX_FAILED, SBX_FAIL_CHANGED);
 }
 
@@ -35,6 +37,11 @@ static int again_cmp(const void *a, const void *b)
     const struct sbx_again *x = a, *y = b;
 
     return (x->item > y->item) - (x->item < y->item);
+}
+
+void sbx_judge_sort(struct sbx_transfer *t)
+{
+    qsort(t->again, t->n_again, sizeof(*t->again), again_cmp);
 }
 
 static const struct sbx_again *before(const struct sbx_transfer *t, uint32_t item)
@@ -66,7 +73,7 @@ bool sbx_judge_file(struct sbx_transfer *t, uint32_t item, enum sbx_confirmed c,
         return false;
     }
     if (o->allow_changing && (c != SBX_CONFIRM_SAME || !whole)) {
-        t->p->items[item].flags |= SBX_ITEM_UNSTABLE;
+        sbx_pass_flag(t->p, item, SBX_ITEM_UNSTABLE);
         return true;
     }
     if (c == SBX_CONFIRM_CTIME && whole && same_as_before(t, item, digest)) {

@@ -2,7 +2,6 @@
  * comes in is bytes of the sandbox; what goes out is records that the listing's own proofs vouch
  * for. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 #include "base/limits.h"
@@ -43,6 +42,7 @@ enum sbx_status sbx_sync_run_script(struct sbx_pass *p, uint64_t deadline_ns,
 {
     const struct sbx_transport_ops *ops = &p->transport->ops;
     struct sbx_call call = sbx_sync_call(p, deadline_ns);
+    struct sbx_observe_diag diag = {.o = &p->observer};
     struct reading reading = {.list = list, .p = p};
     struct sbx_sink out = {.write = on_output, .ctx = &reading};
     struct sbx_exit ended = {.kind = SBX_EXIT_UNKNOWN};
@@ -52,8 +52,8 @@ enum sbx_status sbx_sync_run_script(struct sbx_pass *p, uint64_t deadline_ns,
         return sbx_err_set(err, SBX_E_USAGE, 0, "a script of %zu bytes is too long for this source",
                            script->len);
     st = ops->run(p->transport->self, &call, script->data, script->len, out,
-                  sbx_observe_diag(&p->observer), &ended, err);
-    sbx_observe_diag_end(&p->observer);
+                  sbx_observe_diag(&diag), &ended, err);
+    sbx_observe_diag_end(&diag);
     if (st)
         return st;
     return sbx_list_end(list, ended, err);

@@ -126,43 +126,41 @@ void sbx_observe_text(struct sbx_observer *o, const char *path, size_t n, const 
     pthread_mutex_unlock(&o->lock);
 }
 
-static void diag_line(struct sbx_observer *o)
+static void diag_line(struct sbx_observe_diag *diag)
 {
     char display[SBX_STDERR_LINE];
     const struct sbx_event event = {.display = display};
 
-    if (o->line_len > 0 && o->fn) {
-        (void)sbx_quote_ascii(display, sizeof(display), o->line, o->line_len);
-        tell(o, SBX_EVENT_DIAG, &event);
+    if (diag->line_len > 0 && diag->o->fn) {
+        (void)sbx_quote_ascii(display, sizeof(display), diag->line, diag->line_len);
+        pthread_mutex_lock(&diag->o->lock);
+        tell(diag->o, SBX_EVENT_DIAG, &event);
+        pthread_mutex_unlock(&diag->o->lock);
     }
-    o->line_len = 0;
+    diag->line_len = 0;
 }
 
 static enum sbx_status diag_write(void *ctx, const void *bytes, size_t n, struct sbx_error *err)
 {
-    struct sbx_observer *o = ctx;
+    struct sbx_observe_diag *diag = ctx;
     const char *p = bytes;
 
     (void)err;
-    pthread_mutex_lock(&o->lock);
     for (size_t i = 0; i < n; i++) {
         if (p[i] == '\n' || p[i] == '\r')
-            diag_line(o);
-        else if (o->line_len < sizeof(o->line))
-            o->line[o->line_len++] = p[i];
+            diag_line(diag);
+        else if (diag->line_len < sizeof(diag->line))
+            diag->line[diag->line_len++] = p[i];
     }
-    pthread_mutex_unlock(&o->lock);
     return SBX_OK;
 }
 
-struct sbx_sink sbx_observe_diag(struct sbx_observer *o)
+struct sbx_sink sbx_observe_diag(struct sbx_observe_diag *diag)
 {
-    return (struct sbx_sink){.write = diag_write, .ctx = o};
+    return (struct sbx_sink){.write = diag_write, .ctx = diag};
 }
 
-void sbx_observe_diag_end(struct sbx_observer *o)
+void sbx_observe_diag_end(struct sbx_observe_diag *diag)
 {
-    pthread_mutex_lock(&o->lock);
-    diag_line(o);
-    pthread_mutex_unlock(&o->lock);
+    diag_line(diag);
 }

@@ -15,10 +15,8 @@ struct sbx_observer {
     sbx_observe_fn *fn; /* NULL: nobody watches */
     void *ctx;
     pthread_mutex_t lock;
-    struct sbx_event now;       /* stage and numbers as last told */
-    uint64_t told_ns;           /* when progress was told last */
-    char line[SBX_STDERR_LINE]; /* of standard error, so far */
-    size_t line_len;
+    struct sbx_event now; /* stage and numbers as last told */
+    uint64_t told_ns;     /* when progress was told last */
 };
 
 void sbx_observer_init(struct sbx_observer *o, sbx_observe_fn *fn, void *ctx);
@@ -37,8 +35,15 @@ void sbx_observe_bytes(struct sbx_observer *o, uint64_t n);
  */
 void sbx_observe_text(struct sbx_observer *o, const char *path, size_t n, const char *text);
 
-/* A sink for standard error of the remote side: tells it line by line, escaped. */
-struct sbx_sink sbx_observe_diag(struct sbx_observer *o);
-void sbx_observe_diag_end(struct sbx_observer *o);
+/* Standard error of one script of the remote side on its way to the observer, line by line and
+ * escaped. Zero it and set `o`; each script under way has its own. */
+struct sbx_observe_diag {
+    struct sbx_observer *o; /* borrowed */
+    char line[SBX_STDERR_LINE];
+    size_t line_len;
+};
+struct sbx_sink sbx_observe_diag(struct sbx_observe_diag *diag);
+/* Tells what came after the last line end. */
+void sbx_observe_diag_end(struct sbx_observe_diag *diag);
 
 #endif

@@ -1,3 +1,4 @@
+/* What the stages of a pass share: decisions about files, and why a pass has to end. */
 #include "sync/pass.h"
 
 #include <errno.h>
@@ -6,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/limits.h"
+#include "base/quote.h"
 
 bool sbx_pass_cancelled(const struct sbx_pass *p)
 {
@@ -39,15 +41,15 @@ void sbx_pass_decide(struct sbx_pass *p, size_t i, enum sbx_outcome outcome, enu
  * reason stands alone: the report cannot name more files than it has notes for. */
 static void note(struct sbx_pass *p, size_t i, const char *with, const char *step, int os_errno)
 {
-    struct sbx_note *notes = p->notes;
     struct sbx_note made = {.os_errno = os_errno};
-    void *array = notes;
+    void *array;
 
     pthread_mutex_lock(&p->lock);
+    array = p->notes;
     if ((!*with || !sbx_arena_copy(&p->text, with, strlen(with), &made.with, NULL)) &&
         (!*step || !sbx_arena_copy(&p->text, step, strlen(step), &made.step, NULL)) &&
-        !sbx_array_grow(&array, &p->cap_notes, p->n_notes + 1, p->o->report_limit + 1,
-                        sizeof(*notes), NULL)) {
+        !sbx_array_grow(&array, &p->cap_notes, p->n_notes + 1, p->o->report_limit + 1, sizeof(made),
+                        NULL)) {
         p->notes = array;
         p->notes[p->n_notes++] = made;
         p->items[i].note = (uint32_t)p->n_notes;
@@ -62,11 +64,6 @@ void sbx_pass_refuse(struct sbx_pass *p, size_t i, enum sbx_reason reason, const
     sbx_pass_decide(p, i, SBX_REFUSED, reason);
 }
 
-static bool name_refused(int os_errno)
-{
-    return os_errno == ENAMETOOLONG || os_errno == EILSEQ || os_errno == EINVAL;
-}
-
 static bool host_full(int os_errno)
 {
     return os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EROFS;
@@ -77,17 +74,33 @@ void sbx_pass_host_failed(struct sbx_pass *p, size_t i, const struct sbx_error *
     bool ends;
 
     note(p, i, "", err->step, err->os_errno);
-    if (name_refused(err->os_errno)) {
-        sbx_pass_decide(p, i, SBX_REFUSED, SBX_REFUSE_HOST_NAME);
-        return;
-    }
     sbx_pass_decide(p, i, SBX_FAILED, SBX_FAIL_HOST);
     pthread_mutex_lock(&p->lock);
     p->eio_in_row = err->os_errno == EIO ? p->eio_in_row + 1 : 0;
     ends = host_full(err->os_errno) || err->status == SBX_E_NOMEM || p->eio_in_row >= SBX_EIO_FILES;
-    if (ends && !p->host_error.status)
+    if (ends && !p->host_error.status) {
         p->host_error = *err;
+        (void)sbx_err_wrap(&p->host_error, err->status, "'%s'",
+                           SBX_QUOTE_N(p->records[i].path, p->records[i].path_len));
+    }
     pthread_mutex_unlock(&p->lock);
+}
+
+void sbx_pass_flag(struct sbx_pass *p, size_t i, uint8_t flag)
+{
+    pthread_mutex_lock(&p->lock);
+    p->items[i].flags |= flag;
+    pthread_mutex_unlock(&p->lock);
+}
+
+bool sbx_pass_host_lost(struct sbx_pass *p)
+{
+    bool lost;
+
+    pthread_mutex_lock(&p->lock);
+    lost = p->host_error.status != SBX_OK;
+    pthread_mutex_unlock(&p->lock);
+    return lost;
 }
 
 enum sbx_reason sbx_pass_ended(struct sbx_pass *p)
@@ -127,7 +140,6 @@ enum sbx_status sbx_pass_fact(struct sbx_pass *p, size_t i, const struct stat *s
     enum sbx_status rc = SBX_OK;
     void *array;
 
-    pthread_mutex_lock(&p->lock);
     if (!item->fact) {
         array = p->facts;
         rc = sbx_array_grow(&array, &p->cap_facts, p->n_facts + 1, p->n, sizeof(*fact), err);
@@ -146,7 +158,6 @@ enum sbx_status sbx_pass_fact(struct sbx_pass *p, size_t i, const struct stat *s
         };
         memcpy(fact->digest, digest, SBX_DIGEST_LEN);
     }
-    pthread_mutex_unlock(&p->lock);
     return rc;
 }
 

@@ -87,8 +87,8 @@ static enum sbx_status go_to(struct planner *pl, const struct sbx_record *r, str
 static bool same_version(const struct sbx_pass *p, const struct sbx_record *r,
                          const struct sbx_line *line)
 {
-    return p->same_identity && line->has_host && !line->young && !line->unstable &&
-           line->size == r->size && sbx_time_equal(line->mtime, r->mtime) &&
+    return line->has_host && !line->young && !line->unstable && line->size == r->size &&
+           sbx_time_equal(line->mtime, r->mtime) &&
            (p->o->ignore_ctime || sbx_time_equal(line->ctime, r->ctime));
 }
 
@@ -336,8 +336,7 @@ static enum sbx_status open_manifest(struct sbx_pass *p, struct sbx_error *err)
     if (state != SBX_MANIFEST_OK)
         return SBX_OK;
     header = sbx_manifest_header(p->manifest);
-    p->same_identity = strcmp(header->identity, p->identity) == 0;
-    if (!p->same_identity) {
+    if (strcmp(header->identity, p->identity) != 0) {
         sbx_manifest_close(p->manifest);
         p->manifest = NULL;
     }

@@ -42,11 +42,12 @@ static enum sbx_status go_to(struct sbx_transfer *t, const struct sbx_ready *f, 
 
 /* Removes the temporary where it can still be reached; if not, the run record stays, so that the
  * next pass tries again. */
-static void drop(struct sbx_transfer *t, const struct sbx_ready *f)
+static void drop(struct sbx_transfer *t, struct sbx_ready *f)
 {
     struct sbx_fs_place place;
     char tmp[SBX_TMP_NAME];
 
+    f->dropped = true;
     tmp_name(t, f, tmp);
     if (go_to(t, f, SBX_FS_LOOK, &place, NULL) || place.dirfd < 0 ||
         sbx_fs_remove(place.dirfd, tmp, NULL)) {
@@ -56,14 +57,13 @@ static void drop(struct sbx_transfer *t, const struct sbx_ready *f)
     }
 }
 
-static void defer(struct sbx_transfer *t, const struct sbx_ready *f, enum sbx_reason reason)
+static void defer(struct sbx_transfer *t, struct sbx_ready *f, enum sbx_reason reason)
 {
     drop(t, f);
     sbx_pass_decide(t->p, f->item, SBX_DEFERRED, reason);
 }
 
-static void fail_host(struct sbx_transfer *t, const struct sbx_ready *f,
-                      const struct sbx_error *why)
+static void fail_host(struct sbx_transfer *t, struct sbx_ready *f, const struct sbx_error *why)
 {
     drop(t, f);
     sbx_pass_host_failed(t->p, f->item, why);
@@ -98,7 +98,6 @@ static void on_confirmed(void *ctx, size_t i, const struct sbx_record *now)
     f->confirmed = true;
     if (sbx_judge_file(a->t, f->item, c, f->size, f->digest))
         return;
-    f->dropped = true;
     drop(a->t, f);
 }
 
@@ -126,7 +125,6 @@ static enum sbx_status confirm(struct sbx_transfer *t, struct sbx_batch *batch,
 
         if (f->confirmed)
             continue;
-        f->dropped = true;
         drop(t, f);
         sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_VANISHED);
     }
@@ -278,7 +276,6 @@ static enum sbx_status rename_file(struct sbx_transfer *t, struct sbx_ready *f, 
     if (st)
         return st;
     if (how == SBX_FS_APPEARED) {
-        f->dropped = true;
         drop(t, f);
         sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_APPEARED);
         return SBX_OK;
@@ -309,14 +306,12 @@ static enum sbx_status publish_file(struct sbx_transfer *t, struct sbx_ready *f,
     if (st)
         return st;
     if (place.reason || target.reason) {
-        f->dropped = true;
         drop(t, f);
         sbx_pass_refuse(t->p, f->item, place.reason ? place.reason : target.reason,
                         place.reason ? place.with : target.with);
         return SBX_OK;
     }
     if (target.exists && !existed) {
-        f->dropped = true;
         drop(t, f);
         sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_APPEARED);
         return SBX_OK;
@@ -331,7 +326,7 @@ static enum sbx_reason stopped(struct sbx_pass *p)
         return SBX_DEFER_CANCELLED;
     if (sbx_clock_now() >= p->deadline_ns)
         return SBX_DEFER_DEADLINE;
-    return p->host_error.status ? SBX_DEFER_HOST_FULL : SBX_REASON_NONE;
+    return sbx_pass_host_lost(p) ? SBX_DEFER_HOST_FULL : SBX_REASON_NONE;
 }
 
 static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
@@ -345,10 +340,8 @@ static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
             continue;
         reason = stopped(t->p);
         if (reason) {
-            f->dropped = true;
             defer(t, f, reason);
         } else if (publish_file(t, f, &why)) {
-            f->dropped = true;
             fail_host(t, f, &why);
         }
     }
@@ -366,9 +359,7 @@ static enum sbx_status decide_published(struct sbx_transfer *t, const struct sbx
         st = sbx_pass_fact(t->p, f->item, &f->st, f->digest, err);
         if (st)
             return st;
-        pthread_mutex_lock(&t->p->lock);
         t->p->published += f->size;
-        pthread_mutex_unlock(&t->p->lock);
         sbx_pass_decide(t->p, f->item, SBX_PUBLISHED, SBX_REASON_NONE);
     }
     return SBX_OK;

@@ -13,6 +13,10 @@
 
 #define DISPLAY_MAX 512 /* bytes of an escaped path */
 
+_Static_assert(sizeof(((struct sbx_report_file *)0)->with) == (SBX_MAX_WITH + 1) * sizeof(char *),
+               "the list of other spellings has room for its end");
+_Static_assert(sizeof(((struct sbx_report_file *)0)->digest) == SBX_DIGEST_LEN, "digest");
+
 enum sbx_status sbx_report_new(struct sbx_report **ret, struct sbx_error *err)
 {
     struct sbx_report *r = calloc(1, sizeof(*r));

@@ -12,8 +12,8 @@
 #include "sbx/version.h"
 #include "sync/report.h"
 
-#define JSON_MAX                                                                                   \
-    (256 * SBX_MIB) /* bytes of one file's entry: a path of escapes, at most a listing */
+/* Bytes of one entry: a path may be as long as a listing, and each byte an escape of six. */
+#define JSON_MAX (SIZE_MAX / 2)
 
 static void add_time(struct sbx_json *to, const char *key, int64_t epoch_s)
 {

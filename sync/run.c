@@ -81,7 +81,8 @@ static enum sbx_status open_parent(const char *dest, int *ret_fd, struct sbx_err
 
     while (n > 1 && dest[n - 1] == '/')
         n--;
-    n = sbx_dir_len(dest, n) + (n > 0 && memchr(dest, '/', n) ? 1 : 0);
+    while (n > 0 && dest[n - 1] != '/')
+        n--; /* up to the last slash, which "/x" needs */
     st = n ? sbx_buf_add(&parent, dest, n, err) : sbx_buf_str(&parent, ".", err);
     return st ? st : sbx_fs_root_open(parent.data, false, ret_fd, err);
 }

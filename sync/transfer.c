@@ -1,10 +1,8 @@
 /* Stage 4 to 6: a thread receives, this one publishes what is complete, batch by batch. */
 #include "sync/transfer.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include "base/fd.h"
 #include "base/limits.h"
@@ -21,14 +19,15 @@ static enum sbx_status fetch_once(struct sbx_transfer *t, struct sbx_error *err)
     const struct sbx_list_frame *frame = sbx_list_frame(t->p->list);
     struct sbx_call call = sbx_sync_call(t->p, t->p->stop_ns);
     struct sbx_queue queue = sbx_flight_queue(t);
+    struct sbx_observe_diag diag = {.o = &t->p->observer};
     enum sbx_status st = sbx_list_snippet(tr->root, frame->tools, &snippet, err);
 
     if (st)
         return st;
     call.tools = frame->tools;
     call.snippet = snippet.data;
-    st = tr->ops.fetch(tr->self, &call, &queue, sbx_observe_diag(&t->p->observer), err);
-    sbx_observe_diag_end(&t->p->observer);
+    st = tr->ops.fetch(tr->self, &call, &queue, sbx_observe_diag(&diag), err);
+    sbx_observe_diag_end(&diag);
     return st;
 }
 
@@ -147,6 +146,7 @@ static enum sbx_status run_round(struct sbx_transfer *t, const uint32_t *order, 
                                  struct sbx_error *err)
 {
     pthread_t thread;
+    sigset_t all, before;
     enum sbx_status st;
     int rc;
 
@@ -156,8 +156,11 @@ static enum sbx_status run_round(struct sbx_transfer *t, const uint32_t *order, 
     t->finished = false;
     t->began_ns = sbx_clock_now();
     t->began_received = t->p->received;
-    /* Signals are for the program's own threads; a host without threads to spare has no pass. */
+    /* A program's signal handlers are for its own threads. */
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     rc = pthread_create(&thread, NULL, receive, t);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc)
         return sbx_err_host(err, rc, "pthread_create", "transfer thread");
     st = publish_all(t, err);
@@ -193,15 +196,8 @@ static void on_fresh(void *ctx, size_t i, const struct sbx_record *now)
         f->order[f->n++] = (uint32_t)i;
 }
 
-static int again_cmp(const void *a, const void *b)
-{
-    const struct sbx_again *x = a, *y = b;
-
-    return (x->item > y->item) - (x->item < y->item);
-}
-
-/* Every file that was wanted and has no outcome yet gets the reason why there was no time for it.
- */
+/* Every file that was wanted and has no outcome yet gets the reason why there was no time for it;
+ * in the first round not those that are to be fetched once more. */
 static void settle_rest(struct sbx_transfer *t, const uint32_t *order, size_t n)
 {
     enum sbx_reason reason = sbx_pass_ended(t->p);
@@ -209,7 +205,9 @@ static void settle_rest(struct sbx_transfer *t, const uint32_t *order, size_t n)
     if (!reason)
         reason = SBX_DEFER_SOURCE_LOST;
     for (size_t k = 0; k < n; k++) {
-        if (t->p->items[order[k]].outcome == SBX_OUTCOME_NONE)
+        const struct sbx_item *item = &t->p->items[order[k]];
+
+        if (item->outcome == SBX_OUTCOME_NONE && (t->last_round || !(item->flags & SBX_ITEM_AGAIN)))
             sbx_pass_decide(t->p, order[k], SBX_DEFERRED, reason);
     }
 }
@@ -236,7 +234,7 @@ static enum sbx_status second_round(struct sbx_transfer *t, struct sbx_error *er
     if (t->n_again == 0)
         return SBX_OK;
     t->last_round = true;
-    qsort(t->again, t->n_again, sizeof(*t->again), again_cmp);
+    sbx_judge_sort(t);
     if (sbx_pass_ended(t->p)) {
         settle_again(t, SBX_FAIL_CHANGED);
         return SBX_OK;
@@ -275,14 +273,7 @@ static enum sbx_status all_rounds(struct sbx_transfer *t, struct sbx_error *err)
 {
     enum sbx_status st = run_round(t, t->p->order, t->p->n_order, err);
 
-    for (size_t k = 0; k < t->n_again; k++)
-        t->p->items[t->again[k].item].flags |= SBX_ITEM_AGAIN;
-    for (size_t k = 0; k < t->p->n_order; k++) {
-        uint32_t i = t->p->order[k];
-
-        if (t->p->items[i].outcome == SBX_OUTCOME_NONE && !(t->p->items[i].flags & SBX_ITEM_AGAIN))
-            settle_rest(t, &i, 1);
-    }
+    settle_rest(t, t->p->order, t->p->n_order);
     if (!st)
         st = second_round(t, err);
     settle_again(t, SBX_FAIL_VANISHED);

@@ -67,6 +67,10 @@ struct sbx_transfer {
     uint64_t began_ns;
     uint64_t began_received;
 
+    /* Directories made; owned, the text is in p->text. After the rounds the conductor's. */
+    const char **made;
+    size_t n_made, cap_made;
+
     /* conductor only */
     struct sbx_fs_walk *publish_walk; /* owned */
 
@@ -79,8 +83,6 @@ struct sbx_transfer {
     int ready_fd;            /* owned; an eventfd, readable while a batch may be begun */
     struct sbx_again *again; /* owned */
     size_t n_again, cap_again;
-    const char **made; /* owned; directories made, the text in p->text */
-    size_t n_made, cap_made;
 };
 
 /* -- flight.c: the transport's queue -- */
@@ -98,6 +100,8 @@ void sbx_judge_changed(struct sbx_transfer *t, uint32_t item, const unsigned cha
  * not, it is decided here, or put aside for the next round. */
 bool sbx_judge_file(struct sbx_transfer *t, uint32_t item, enum sbx_confirmed confirmed,
                     uint64_t got, const unsigned char digest[SBX_DIGEST_LEN]);
+/* Before the last round: puts what is fetched once more in the order in which it is looked up. */
+void sbx_judge_sort(struct sbx_transfer *t);
 /* Decides a file whose fetch ended with another result than SBX_FETCH_OK. */
 void sbx_judge_result(struct sbx_transfer *t, uint32_t item, enum sbx_fetch_result result);
 

@@ -114,9 +114,8 @@ struct sbx_options {
     enum sbx_durability durability;
     bool dry_run;    /* stop after plan; write nothing */
     bool no_confirm; /* publish without asking whether the remote file is still what was listed */
-    bool allow_changing;        /* publish files that are being written to, as far as listed; marked
-                                   unstable */
-    bool ignore_ctime;          /* for sources whose ctime moves by itself */
+    bool allow_changing; /* publish files that are being written to, as far as listed (unstable) */
+    bool ignore_ctime;   /* for sources whose ctime moves by itself */
     const char *const *exclude; /* patterns, see sbx-sync(1) */
     size_t n_exclude;
     uint64_t report_limit; /* files named in the report at most; counts are always exact */
@@ -136,8 +135,8 @@ SBX_API void sbx_report_free(struct sbx_report *report); /* NULL is fine */
 enum sbx_pass_outcome {
     SBX_PASS_FAILED = 0, /* also before sbx_sync() has returned */
     SBX_PASS_PARTIAL,
-    SBX_PASS_COMPLETE, /* everything listed is published, unchanged or excluded; no doubt about it
-                        */
+    /* everything listed is published, unchanged or excluded, and the listing had no warning */
+    SBX_PASS_COMPLETE,
 };
 
 enum sbx_listing_state {
@@ -166,9 +165,10 @@ struct sbx_report_file {
     bool has_digest;          /* files published in this pass */
     unsigned char digest[32]; /* BLAKE2b-256 of the content */
     bool unstable, unconfirmed, replaces;
-    const char *with[8]; /* other spellings of the same name, bytes, terminated; a directory's ends
-                            in a slash; NULL ends the list */
-    const char *step;    /* what failed on the host; NULL unless reason is "host" or "host-name" */
+    /* Other spellings of the same name, bytes, terminated; a directory's ends in a slash. NULL ends
+     * the list. */
+    const char *with[9];
+    const char *step; /* what failed on the host; NULL unless reason is "host" or "host-name" */
     int os_errno;
 };
 
