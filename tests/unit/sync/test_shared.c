@@ -136,6 +136,16 @@ static void errors_of_other_kinds_count_for_their_file_alone(void **state)
     assert_false(sbx_pass_host_lost(&p));
 }
 
+/* The promise is the length of the path and 160 bytes. Beside what is summed up here there is the
+ * path's NUL and the verdict of preflight, a byte each, and what both grow by. */
+static void a_listed_file_costs_no_more_memory_than_promised(void **state)
+{
+    (void)state;
+    assert_true(sizeof(struct sbx_record) + sizeof(struct sbx_item) + sizeof(struct sbx_fact) +
+                    sizeof(*p.order) + 2 <=
+                160);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -145,6 +155,7 @@ int main(void)
         TEST(two_threads_may_set_flags_at_once),
         TEST(a_full_disk_ends_the_transfer_and_names_the_file),
         TEST(a_failing_disk_ends_the_transfer_at_the_third_file),
+        cmocka_unit_test(a_listed_file_costs_no_more_memory_than_promised),
         TEST(errors_of_other_kinds_count_for_their_file_alone),
     };
 
