@@ -137,11 +137,14 @@ class Killed(Case):
 
     def test_leftovers_that_were_replaced_by_links_or_directories_stay(self):
         (path,) = self.killed()
+        with open(self.at(".sbx-sync/run"), "rb") as file:
+            record = file.read()
         os.unlink(path)
         for plant in (lambda: os.symlink(self.outside + "/canary", path), lambda: os.mkdir(path),
                       lambda: os.mkfifo(path)):
             plant()
             before = os.lstat(path)
+            self.make(".sbx-sync/run", record, root=self.dst)
             self.assertEqual(self.sync().status, 0)
             self.assertEqual(os.lstat(path).st_ino, before.st_ino)
             if os.path.isdir(path) and not os.path.islink(path):
