@@ -15,8 +15,8 @@
 #include "base/limits.h"
 #include "base/quote.h"
 
-/* A pipe whose ends are above 2: in a process that has closed its standard streams they would else
- * be overwritten while the child's own are put in place. */
+/* A pipe whose ends are above 2: a process that has closed its standard streams and prints all the
+ * same would else print to the shell. */
 static int pipe_above_stdio(int ret[2])
 {
     int fds[2], moved[2] = {-1, -1};

@@ -314,6 +314,21 @@ static void test_runs(void **state)
     assert_text(&f->out, "once more\n\n");
 }
 
+/* COMMAND outlives the shell that it leads to: that one is gone shows only when the next script is
+ * not answered. */
+static void test_rerun(void **state)
+{
+    static const char *const argv[] = {"sh", "-c", "dash; exec sleep 1", NULL};
+    struct fixture *f = *state;
+    struct sbx_exit ended;
+
+    assert_int_equal(sbx_transport_exec_new("/srv", argv, &f->transport, &f->err), SBX_OK);
+    assert_int_equal(run(f, "(sleep 0.1; kill -9 $$) >/dev/null 2>&1 &", &ended), SBX_OK);
+    (void)usleep(500000);
+    assert_int_equal(run(f, "echo again", &ended), SBX_OK);
+    assert_text(&f->out, "again\n\n");
+}
+
 int main(void)
 {
     struct CMUnitTest tests[48];
@@ -328,5 +343,6 @@ int main(void)
     n = add_test(tests, n, "large sizes part batches", test_batches);
     n = add_test(tests, n, "a refused file does not keep the next", test_refused);
     n = add_test(tests, n, "runs and fetches share one shell", test_runs);
+    n = add_test(tests, n, "a script that nobody answered is given to a new shell", test_rerun);
     return run_all("transport/exec_trouble", tests, n);
 }
