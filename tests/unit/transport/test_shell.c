@@ -452,7 +452,7 @@ static int with_terminal(struct fixture *f)
     (void)snprintf(expected, sizeof(expected), "%d\n\n", (int)getpgrp());
     if (strcmp(f->out.data, expected) != 0)
         return 5;
-    if (run_once(f, argv, "sleep 60", 0.2, &ended) != SBX_E_DEADLINE)
+    if (run_once(f, argv, "exec sleep 60", 0.2, &ended) != SBX_E_DEADLINE)
         return 6;
     return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : 7;
 }
