@@ -2,8 +2,6 @@
  * checked against the host once more, and renamed. Directories are reached again from the root,
  * through descriptors, since others may have moved them since the temporaries were made. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -329,6 +327,25 @@ static enum sbx_reason stopped(struct sbx_pass *p)
     return sbx_pass_host_lost(p) ? SBX_DEFER_HOST_FULL : SBX_REASON_NONE;
 }
 
+/* Only the call that gives a file its name can mean the name by these. */
+static bool is_bad_name(const struct sbx_error *why)
+{
+    int os_errno = why->os_errno;
+
+    return (strncmp(why->step, "rename", 6) == 0 || strcmp(why->step, "linkat") == 0) &&
+           (os_errno == ENAMETOOLONG || os_errno == EILSEQ || os_errno == EINVAL);
+}
+
+static void fail_publish(struct sbx_transfer *t, struct sbx_ready *f, const struct sbx_error *why)
+{
+    if (is_bad_name(why)) {
+        drop(t, f);
+        sbx_pass_refuse(t->p, f->item, SBX_REFUSE_HOST_NAME, "");
+    } else {
+        fail_host(t, f, why);
+    }
+}
+
 static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
 {
     for (size_t k = 0; k < batch->n; k++) {
@@ -342,7 +359,7 @@ static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
         if (reason) {
             defer(t, f, reason);
         } else if (publish_file(t, f, &why)) {
-            fail_host(t, f, &why);
+            fail_publish(t, f, &why);
         }
     }
 }
