@@ -53,11 +53,12 @@ enum sbx_manifest_state {
 };
 
 /* Opens and proves the whole file: header, trailer, count, digest, size. *ret is NULL unless
- * *ret_state is OK; a damaged one explains itself in err, with SBX_OK returned. SBX_E_HOST: it is
- * not ours, or no regular file; also when it cannot be read. statedir -1: absent. */
+ * *ret_state is OK. A damaged one is no failure: *ret_why (NULL if nobody asks) says what is wrong
+ * with it. SBX_E_HOST: it is not ours, or no regular file; also when it cannot be read. statedir
+ * -1: absent. */
 SBX_MUST_CHECK enum sbx_status sbx_manifest_open(int statedir, struct sbx_manifest_reader **ret,
                                                  enum sbx_manifest_state *ret_state,
-                                                 struct sbx_error *err);
+                                                 struct sbx_error *ret_why, struct sbx_error *err);
 void sbx_manifest_close(struct sbx_manifest_reader *reader);
 const struct sbx_manifest_header *sbx_manifest_header(const struct sbx_manifest_reader *reader);
 
@@ -69,8 +70,7 @@ SBX_MUST_CHECK enum sbx_status sbx_manifest_next(struct sbx_manifest_reader *rea
                                                  size_t *ret_text_len, bool *ret_more,
                                                  struct sbx_error *err);
 /* Back to the first line. */
-SBX_MUST_CHECK enum sbx_status sbx_manifest_rewind(struct sbx_manifest_reader *reader,
-                                                   struct sbx_error *err);
+void sbx_manifest_rewind(struct sbx_manifest_reader *reader);
 
 /* ---- writing ---- */
 

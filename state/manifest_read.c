@@ -285,13 +285,16 @@ static enum sbx_status prove(struct sbx_manifest_reader *r, struct sbx_error *er
         return st;
     if (memcmp(said, is, sizeof(is)) != 0 || r->end < r->body || newlines - 1 != lines)
         return damaged(err, "its digest or count is another");
-    return sbx_manifest_rewind(r, err);
+    sbx_manifest_rewind(r);
+    return SBX_OK;
 }
 
 enum sbx_status sbx_manifest_open(int statedir, struct sbx_manifest_reader **ret,
-                                  enum sbx_manifest_state *ret_state, struct sbx_error *err)
+                                  enum sbx_manifest_state *ret_state, struct sbx_error *ret_why,
+                                  struct sbx_error *err)
 {
     SBX_FD_AUTO int fd = -1;
+    struct sbx_error why = {.status = SBX_OK};
     struct sbx_manifest_reader *reader;
     enum sbx_status st = SBX_OK;
 
@@ -299,8 +302,8 @@ enum sbx_status sbx_manifest_open(int statedir, struct sbx_manifest_reader **ret
         st = sbx_fs_own_read(statedir, SBX_MANIFEST_FILE, &fd, err);
     if (st)
         return st;
-    *ret = NULL;
     if (fd < 0) {
+        *ret = NULL;
         *ret_state = SBX_MANIFEST_ABSENT;
         return SBX_OK;
     }
@@ -310,24 +313,30 @@ enum sbx_status sbx_manifest_open(int statedir, struct sbx_manifest_reader **ret
     reader->fd = sbx_fd_take(&fd);
     reader->identity = SBX_BUF_INIT(SBX_MAX_MANIFEST_LINE);
     reader->lines = SBX_LINES_INIT;
-    st = prove(reader, err);
+    st = prove(reader, &why);
     if (st) {
+        bool is_damaged = st == SBX_E_REMOTE || st == SBX_E_LIMIT;
+        struct sbx_error *told = is_damaged ? ret_why : err;
+
         sbx_manifest_close(reader);
+        if (told)
+            *told = why;
+        if (!is_damaged)
+            return st;
+        *ret = NULL;
         *ret_state = SBX_MANIFEST_DAMAGED;
-        return st == SBX_E_REMOTE || st == SBX_E_LIMIT ? SBX_OK : st;
+        return SBX_OK;
     }
     *ret = reader;
     *ret_state = SBX_MANIFEST_OK;
     return SBX_OK;
 }
 
-enum sbx_status sbx_manifest_rewind(struct sbx_manifest_reader *reader, struct sbx_error *err)
+void sbx_manifest_rewind(struct sbx_manifest_reader *reader)
 {
-    (void)err;
     sbx_lines_start(&reader->lines, reader->fd, reader->body, reader->end);
     sbx_json_freep(&reader->line);
     reader->prev_len = 0;
-    return SBX_OK;
 }
 
 static bool get_host(const struct sbx_json *json, struct sbx_line *line)

@@ -111,6 +111,9 @@ static enum sbx_status same_content(struct planner *pl, size_t i, const char *na
     struct stat st;
     enum sbx_status rc;
 
+    rc = sbx_pass_check(p, p->stop_ns, err);
+    if (rc)
+        return rc;
     rc = sbx_fs_file_digest(pl->place.dirfd, name, line->host.size, p->stop_ns, ret, digest, &st,
                             err);
     if (rc || !*ret)
@@ -318,21 +321,27 @@ static enum sbx_status allocate(struct sbx_pass *p, uint32_t **ret_scratch, stru
     return st;
 }
 
+/* The pass goes on as if there were no manifest. */
+static void distrust(struct sbx_pass *p, const struct sbx_error *why)
+{
+    static const char path[] = ".sbx-sync/manifest.jsonl";
+
+    sbx_pass_warn(p, SBX_WARN_MANIFEST);
+    sbx_observe_text(&p->observer, path, sizeof(path) - 1, why->msg);
+}
+
 /* Opens the manifest; one that cannot be trusted costs a full pass and nothing else. */
 static enum sbx_status open_manifest(struct sbx_pass *p, struct sbx_error *err)
 {
     struct sbx_error why = {.status = SBX_OK};
     enum sbx_manifest_state state;
     const struct sbx_manifest_header *header;
-    enum sbx_status st = sbx_manifest_open(p->state.dirfd, &p->manifest, &state, &why);
+    enum sbx_status st = sbx_manifest_open(p->state.dirfd, &p->manifest, &state, &why, err);
 
-    if (st) {
-        if (err)
-            *err = why;
+    if (st)
         return st;
-    }
     if (state == SBX_MANIFEST_DAMAGED)
-        sbx_pass_warn(p, SBX_WARN_MANIFEST);
+        distrust(p, &why);
     if (state != SBX_MANIFEST_OK)
         return SBX_OK;
     header = sbx_manifest_header(p->manifest);
@@ -345,22 +354,23 @@ static enum sbx_status open_manifest(struct sbx_pass *p, struct sbx_error *err)
 
 enum sbx_status sbx_sync_plan(struct sbx_pass *p, struct sbx_error *err)
 {
+    struct sbx_error why = {.status = SBX_OK};
     uint32_t *scratch = NULL;
     enum sbx_status st;
 
     sbx_observe_stage(&p->observer, SBX_STAGE_PLAN);
-    st = open_manifest(p, err);
+    st = open_manifest(p, &why);
     if (!st)
-        st = allocate(p, &scratch, err);
+        st = allocate(p, &scratch, &why);
     if (!st)
-        st = plan_all(p, err);
+        st = plan_all(p, &why);
     if (st == SBX_E_REMOTE) { /* the manifest proved damaged after all: once more, without it */
-        sbx_pass_warn(p, SBX_WARN_MANIFEST);
+        distrust(p, &why);
         sbx_manifest_close(p->manifest);
         p->manifest = NULL;
-        p->n_order = 0;
+        p->n_order = p->n_facts = p->n_notes = 0;
         memset(p->items, 0, p->n * sizeof(*p->items));
-        st = plan_all(p, err);
+        st = plan_all(p, &why);
     }
     if (!st && p->n_order > 0) {
         /* What was tried in vain comes after what there was no room for, or a pass with room for
@@ -370,5 +380,7 @@ enum sbx_status sbx_sync_plan(struct sbx_pass *p, struct sbx_error *err)
         admit(p);
     }
     free(scratch);
+    if (st && err)
+        *err = why;
     return st ? sbx_err_wrap(err, st, "plan") : SBX_OK;
 }

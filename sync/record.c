@@ -168,12 +168,11 @@ static enum sbx_status merge_record(struct merge *m, size_t i, struct sbx_error 
 
 static enum sbx_status merge_all(struct merge *m, struct sbx_error *err)
 {
-    enum sbx_status st = SBX_OK;
+    enum sbx_status st;
 
     if (m->p->manifest)
-        st = sbx_manifest_rewind(m->p->manifest, err);
-    if (!st)
-        st = next_old(m, err);
+        sbx_manifest_rewind(m->p->manifest);
+    st = next_old(m, err);
     for (size_t i = 0; i < m->p->n && !st; i++)
         st = merge_record(m, i, err);
     while (m->has_old && !st) {

@@ -207,7 +207,7 @@ static enum sbx_status run_read_manifest(struct world *w, struct sbx_error *err)
     enum sbx_status st = sbx_fs_own_dir(w->rootfd, STATE, false, &statedir, err);
 
     if (!st)
-        st = sbx_manifest_open(statedir, &reader, &got, err);
+        st = sbx_manifest_open(statedir, &reader, &got, NULL, err);
     if (!st) {
         assert_int_equal(got, SBX_MANIFEST_OK);
         st = sbx_manifest_next(reader, &line, &text, &n, &more, err);

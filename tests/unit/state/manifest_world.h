@@ -35,11 +35,11 @@ static inline struct sbx_manifest_reader *open_good(int statedir)
 {
     struct sbx_manifest_reader *reader = NULL;
     enum sbx_manifest_state got;
-    struct sbx_error err = {0};
+    struct sbx_error why = {0};
 
-    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &err), SBX_OK);
+    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &why, NULL), SBX_OK);
     if (got != SBX_MANIFEST_OK)
-        fprintf(stderr, "%s\n", err.msg);
+        fprintf(stderr, "%s\n", why.msg);
     assert_int_equal(got, SBX_MANIFEST_OK);
     return reader;
 }

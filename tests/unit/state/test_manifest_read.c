@@ -78,16 +78,19 @@ static void check_open(void **state)
     int statedir = open_state(w);
     struct sbx_manifest_reader *reader = NULL;
     enum sbx_manifest_state got;
-    struct sbx_error err = {0};
+    struct sbx_error err = {0}, why = {0};
 
     if (c->planted)
         plant(w, c->text, "", c->n_lines);
     else if (c->text)
         world_file(w, FILE_NAME, c->text);
-    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &err), SBX_OK);
+    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &why, &err), SBX_OK);
     assert_int_equal(got, c->state);
     if (c->says)
-        assert_non_null(strstr(err.msg, c->says));
+        assert_non_null(strstr(why.msg, c->says));
+    else
+        assert_string_equal(why.msg, "");
+    assert_string_equal(err.msg, ""); /* no failure */
     assert_int_equal(reader != NULL, c->state == SBX_MANIFEST_OK);
     sbx_manifest_close(reader);
     close(statedir);
@@ -183,13 +186,13 @@ static void assert_damaged(struct world *w, int statedir, const char *says)
 {
     struct sbx_manifest_reader *reader = NULL;
     enum sbx_manifest_state got;
-    struct sbx_error err = {0};
+    struct sbx_error why = {0};
     uint64_t begin_ns = sbx_clock_now();
 
     (void)w;
-    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &err), SBX_OK);
+    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &why, NULL), SBX_OK);
     assert_int_equal(got, SBX_MANIFEST_DAMAGED);
-    assert_non_null(strstr(err.msg, says));
+    assert_non_null(strstr(why.msg, says));
     assert_true(sbx_clock_now() - begin_ns < 2ull * SBX_NS_PER_S);
 }
 
@@ -223,18 +226,21 @@ static void what_is_not_ours_is_an_error(void **state)
 {
     struct world *w = *state;
     int statedir = open_state(w);
-    struct sbx_manifest_reader *reader = NULL;
+    struct sbx_manifest_reader *const none = (struct sbx_manifest_reader *)w, *reader = none;
     enum sbx_manifest_state got = SBX_MANIFEST_OK;
-    struct sbx_error err = {0};
+    struct sbx_error err = {0}, why = {0};
 
     world_build(w, "l:" FILE_NAME "=../../outside/victim");
-    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &err), SBX_E_HOST);
+    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &why, &err), SBX_E_HOST);
     assert_string_not_equal(err.step, "");
+    assert_true(reader == none && got == SBX_MANIFEST_OK); /* untouched */
+    assert_string_equal(why.msg, "");
     assert_int_equal(unlinkat(w->rootfd, FILE_NAME, 0), 0);
     world_build(w, "p:" FILE_NAME);
-    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &err), SBX_E_HOST);
-    assert_int_equal(sbx_manifest_open(-1, &reader, &got, &err), SBX_OK);
+    assert_int_equal(sbx_manifest_open(statedir, &reader, &got, &why, &err), SBX_E_HOST);
+    assert_int_equal(sbx_manifest_open(-1, &reader, &got, &why, &err), SBX_OK);
     assert_int_equal(got, SBX_MANIFEST_ABSENT);
+    assert_null(reader);
     close(statedir);
 }
 
