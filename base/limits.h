@@ -38,7 +38,8 @@
 #define SBX_MAX_COMPONENT 255u /* bytes, and UTF-16 units: NAME_MAX of Linux, NTFS, APFS */
 #define SBX_MAX_DEPTH 100u     /* components of a path: one descriptor each is held at most */
 #define SBX_MAX_WITH 8u        /* other spellings named beside a refused one */
-#define SBX_MAX_KEYED 1024u    /* bytes of a component that is folded: above any system's names */
+#define SBX_MAX_WITH_BYTES (4 * SBX_MIB) /* bytes of them in a report: each may be a path */
+#define SBX_MAX_KEYED 1024u /* bytes of a component that is folded: above any system's names */
 
 /* -- transfer -- */
 #define SBX_BATCH_FILES 2000u          /* files of a batch */

@@ -188,6 +188,7 @@ static enum sbx_status open_temporary(struct sbx_transfer *t, struct sbx_flight 
                                       enum sbx_reason *ret_reason, char *ret_with, size_t with_cap,
                                       struct sbx_error *err)
 {
+    const struct sbx_item *item = &t->p->items[f->item];
     const struct sbx_record *r = record_of(t, f);
     size_t n = sbx_dir_len(r->path, r->path_len);
     struct sbx_fs_place place;
@@ -211,7 +212,9 @@ static enum sbx_status open_temporary(struct sbx_transfer *t, struct sbx_flight 
     pthread_mutex_lock(&t->p->lock);
     f->serial = ++t->p->serial;
     pthread_mutex_unlock(&t->p->lock);
-    return sbx_fs_tmp_open(&f->tmp, f->dirfd, t->p->run.token, f->serial, err);
+    /* What replaces a private file is private from its first byte. */
+    return sbx_fs_tmp_open_mode(&f->tmp, f->dirfd, t->p->run.token, f->serial,
+                                item->flags & SBX_ITEM_EXISTS ? item->mode & 0666 : 0666, err);
 }
 
 /* Our side has failed: the file is decided, and the transport is told to send no more of it. */
@@ -342,7 +345,10 @@ static void complete(struct sbx_transfer *t, struct sbx_flight *f, const char *r
         .item = f->item, .serial = f->serial, .dev = f->dev, .ino = f->ino, .size = f->got};
     struct sbx_error why = {.status = SBX_OK};
     char name[SBX_TMP_NAME];
+    struct stat st;
 
+    if (fstat(f->tmp.fd, &st) == 0)
+        ready.file_ino = st.st_ino;
     sbx_digest_final(&f->digest, ready.digest);
     if (!acceptable(t, f, record, n, &ready))
         return;

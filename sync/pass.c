@@ -93,16 +93,6 @@ void sbx_pass_flag(struct sbx_pass *p, size_t i, uint8_t flag)
     pthread_mutex_unlock(&p->lock);
 }
 
-bool sbx_pass_host_lost(struct sbx_pass *p)
-{
-    bool lost;
-
-    pthread_mutex_lock(&p->lock);
-    lost = p->host_error.status != SBX_OK;
-    pthread_mutex_unlock(&p->lock);
-    return lost;
-}
-
 enum sbx_reason sbx_pass_ended(struct sbx_pass *p)
 {
     enum sbx_reason reason = SBX_REASON_NONE;

@@ -117,8 +117,6 @@ void sbx_pass_refuse(struct sbx_pass *p, size_t i, enum sbx_reason reason, const
 void sbx_pass_host_failed(struct sbx_pass *p, size_t i, const struct sbx_error *err);
 /* Sets a SBX_ITEM_… flag. Takes the lock. */
 void sbx_pass_flag(struct sbx_pass *p, size_t i, uint8_t flag);
-/* Whether the destination failed. Takes the lock. */
-bool sbx_pass_host_lost(struct sbx_pass *p);
 /* Why nothing more may be transferred; NONE: go on. Takes the lock. */
 enum sbx_reason sbx_pass_ended(struct sbx_pass *p);
 

@@ -264,6 +264,22 @@ static bool same_directory(const struct sbx_fs_place *place, const struct sbx_re
            !sbx_fs_stat(place->dirfd, tmp, &st, NULL);
 }
 
+/* Whether what stands at the name right after the rename is what we put there: the manifest must
+ * not vouch for a file that somebody else has put in its place. Some file systems give an inode
+ * another number each time; then the content tells. */
+static bool is_ours(const struct sbx_transfer *t, const struct sbx_ready *f, int dirfd,
+                    const char *name)
+{
+    unsigned char digest[SBX_DIGEST_LEN];
+    struct stat st;
+    bool same = false;
+
+    if (f->st.st_ino == f->file_ino && (uint64_t)f->st.st_size == f->size)
+        return true;
+    return !sbx_fs_file_digest(dirfd, name, f->size, t->p->deadline_ns, &same, digest, &st, NULL) &&
+           same && memcmp(digest, f->digest, sizeof(digest)) == 0;
+}
+
 static enum sbx_status rename_file(struct sbx_transfer *t, struct sbx_ready *f, int dirfd,
                                    const char *tmp, bool replace, struct sbx_error *err)
 {
@@ -278,10 +294,21 @@ static enum sbx_status rename_file(struct sbx_transfer *t, struct sbx_ready *f, 
         sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_APPEARED);
         return SBX_OK;
     }
+    if (how == SBX_FS_NAME_REFUSED) {
+        drop(t, f);
+        sbx_pass_refuse(t->p, f->item, SBX_REFUSE_HOST_NAME, "");
+        return SBX_OK;
+    }
     if (how == SBX_FS_PUBLISHED_PLAIN)
         sbx_pass_warn(t->p, SBX_WARN_NO_NOREPLACE);
     f->renamed = true;
-    return sbx_fs_walk_made(t->publish_walk, name, err);
+    /* An index that lacks our own name is only read again. */
+    (void)!sbx_fs_walk_made(t->publish_walk, name, NULL);
+    if (!is_ours(t, f, dirfd, name)) {
+        f->dropped = true;
+        sbx_pass_decide(t->p, f->item, SBX_FAILED, SBX_FAIL_APPEARED);
+    }
+    return SBX_OK;
 }
 
 /* The host-side checks again, then the rename. */
@@ -317,33 +344,15 @@ static enum sbx_status publish_file(struct sbx_transfer *t, struct sbx_ready *f,
     return rename_file(t, f, place.dirfd, tmp, target.exists, err);
 }
 
-/* Why no further rename may happen; what is renamed stays. */
+/* Why no further rename may happen; what is renamed stays. A full disk is no reason: a rename takes
+ * no room, and what is complete need not come again. */
 static enum sbx_reason stopped(struct sbx_pass *p)
 {
     if (sbx_pass_cancelled(p))
         return SBX_DEFER_CANCELLED;
     if (sbx_clock_now() >= p->deadline_ns)
         return SBX_DEFER_DEADLINE;
-    return sbx_pass_host_lost(p) ? SBX_DEFER_HOST_FULL : SBX_REASON_NONE;
-}
-
-/* Only the call that gives a file its name can mean the name by these. */
-static bool is_bad_name(const struct sbx_error *why)
-{
-    int os_errno = why->os_errno;
-
-    return (strncmp(why->step, "rename", 6) == 0 || strcmp(why->step, "linkat") == 0) &&
-           (os_errno == ENAMETOOLONG || os_errno == EILSEQ || os_errno == EINVAL);
-}
-
-static void fail_publish(struct sbx_transfer *t, struct sbx_ready *f, const struct sbx_error *why)
-{
-    if (is_bad_name(why)) {
-        drop(t, f);
-        sbx_pass_refuse(t->p, f->item, SBX_REFUSE_HOST_NAME, "");
-    } else {
-        fail_host(t, f, why);
-    }
+    return SBX_REASON_NONE;
 }
 
 static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
@@ -359,27 +368,26 @@ static void rename_all(struct sbx_transfer *t, struct sbx_batch *batch)
         if (reason) {
             defer(t, f, reason);
         } else if (publish_file(t, f, &why)) {
-            fail_publish(t, f, &why);
+            fail_host(t, f, &why);
         }
     }
 }
 
-static enum sbx_status decide_published(struct sbx_transfer *t, const struct sbx_batch *batch,
-                                        struct sbx_error *err)
+static void decide_published(struct sbx_transfer *t, const struct sbx_batch *batch)
 {
     for (size_t k = 0; k < batch->n; k++) {
         const struct sbx_ready *f = &batch->files[k];
-        enum sbx_status st;
+        struct sbx_error why = {.status = SBX_OK};
 
         if (f->dropped || !f->renamed)
             continue;
-        st = sbx_pass_fact(t->p, f->item, &f->st, f->digest, err);
-        if (st)
-            return st;
+        if (sbx_pass_fact(t->p, f->item, &f->st, f->digest, &why)) {
+            sbx_pass_host_failed(t->p, f->item, &why);
+            continue;
+        }
         t->p->published += f->size;
         sbx_pass_decide(t->p, f->item, SBX_PUBLISHED, SBX_REASON_NONE);
     }
-    return SBX_OK;
 }
 
 /* The confirming command failed: nothing of the batch can be vouched for. */
@@ -424,7 +432,8 @@ enum sbx_status sbx_publish_batch(struct sbx_transfer *t, struct sbx_batch *batc
         sync_devices(t, batch, true);
     else if (durability == SBX_DURABILITY_FULL)
         sync_directories(t, batch);
-    return decide_published(t, batch, err);
+    decide_published(t, batch);
+    return SBX_OK;
 }
 
 void sbx_publish_tidy(struct sbx_transfer *t)

@@ -24,6 +24,7 @@ enum sbx_status sbx_report_new(struct sbx_report **ret, struct sbx_error *err)
     if (!r)
         return sbx_err_nomem(err);
     r->text = SBX_ARENA_INIT(SIZE_MAX);
+    r->with_left = SBX_MAX_WITH_BYTES;
     *ret = r;
     return SBX_OK;
 }
@@ -65,6 +66,9 @@ static void add_alias_spellings(struct sbx_report *r, const struct sbx_pass *p, 
     for (size_t k = 0; k < n; k++) {
         SBX_BUF_AUTO struct sbx_buf text = SBX_BUF_INIT(SIZE_MAX / 2);
 
+        if (with[k].path_len + 2 > r->with_left)
+            return;
+        r->with_left -= with[k].path_len + 2;
         if (sbx_buf_add(&text, with[k].path, with[k].path_len, NULL) ||
             (with[k].directory && sbx_buf_str(&text, "/", NULL)))
             return;

@@ -30,6 +30,7 @@ struct sbx_report {
     struct sbx_report_file *files; /* owned; what they point to is in text */
     size_t n_files;
     uint64_t omitted;
+    size_t with_left; /* bytes of other spellings that may still be named */
 };
 
 /* Fills the report from a pass that has ended with `status` (and `why`, if it is not SBX_OK or if

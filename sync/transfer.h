@@ -28,6 +28,7 @@ struct sbx_ready {
     bool confirmed;    /* the stream carried a record that agreed */
     uint64_t serial;   /* of the temporary's name */
     uint64_t dev, ino; /* of the directory in which it was made */
+    uint64_t file_ino; /* of the temporary itself */
     uint64_t size;
     unsigned char digest[SBX_DIGEST_LEN];
     struct stat st; /* once renamed */

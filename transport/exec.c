@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/coding.h"
+#include "base/digest.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/quote.h"
@@ -266,16 +268,21 @@ static enum sbx_status copy_argv(struct exec *exec, const char *const command[],
     return SBX_OK;
 }
 
-/* "exec:DIR -- ARG ARG ..." */
+/* "exec:DIR -- DIGEST": the arguments tell sandboxes apart, and may hold a secret that must not
+ * stand in a manifest which others can read. */
 static enum sbx_status make_identity(const char *dir, const char *const command[],
                                      struct sbx_buf *out, struct sbx_error *err)
 {
-    enum sbx_status st = sbx_buf_printf(out, err, "exec:%s --", dir);
-    size_t i;
+    unsigned char bytes[SBX_DIGEST_LEN];
+    char text[2 * SBX_DIGEST_LEN + 1];
+    struct sbx_digest digest;
 
-    for (i = 0; command[i] && !st; i++)
-        st = sbx_buf_printf(out, err, " %s", command[i]);
-    return st;
+    sbx_digest_init(&digest);
+    for (size_t i = 0; command[i]; i++)
+        sbx_digest_add(&digest, command[i], strlen(command[i]) + 1);
+    sbx_digest_final(&digest, bytes);
+    sbx_encode_hex(bytes, sizeof(bytes), text);
+    return sbx_buf_printf(out, err, "exec:%s -- %s", dir, text);
 }
 
 enum sbx_status sbx_transport_exec_new(const char *dir, const char *const command[],

@@ -153,10 +153,9 @@ static enum sbx_status on_group(struct sbx_exec_stream *s, const char *text, str
 }
 
 /* Whoever is in a group that did not come out right goes by itself next time. What came of it is
- * paid for all the same; beginning again will drop it. */
+ * paid for all the same. */
 static void put_group_off(struct sbx_exec_stream *s)
 {
-    const char *bytes = s->group.data;
     size_t left = s->group.len, i;
     struct sbx_error ignored;
 
@@ -164,9 +163,8 @@ static void put_group_off(struct sbx_exec_stream *s)
         const struct sbx_wanted *file = s->files[s->at + i];
         size_t n = file->size < left ? (size_t)file->size : left;
 
-        if (n > 0 && !s->queue->begin(s->queue->ctx, file, &ignored))
-            (void)s->queue->write(s->queue->ctx, file, bytes, n, &ignored);
-        bytes = n ? bytes + n : bytes;
+        if (n > 0)
+            (void)s->queue->write(s->queue->ctx, file, s->group.data, n, &ignored);
         left -= n;
         s->again[s->n_again++] = file;
     }
@@ -377,6 +375,23 @@ static enum sbx_status on_bytes(void *ctx, const char *bytes, size_t n, struct s
     return st;
 }
 
+/* What the whole answer may have in raw bytes: hex pairs with a blank before each are three for
+ * one, and the rest is room for lines, records and noise. Blanks mean nothing, but they are not
+ * free. */
+static uint64_t raw_max(const struct sbx_wanted *const files[], size_t n)
+{
+    uint64_t max = 2 * SBX_MAX_NOISE;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t more = 8 * (files[i]->path_len + (uint64_t)512), content;
+
+        if (__builtin_mul_overflow(files[i]->size, 4, &content) ||
+            __builtin_add_overflow(max, more, &max) || __builtin_add_overflow(max, content, &max))
+            return UINT64_MAX;
+    }
+    return max;
+}
+
 void sbx_exec_stream_init(struct sbx_exec_stream *s, const struct sbx_queue *queue,
                           const struct sbx_wanted *const files[], size_t n, const char *nonce,
                           enum sbx_coding coding)
@@ -384,6 +399,7 @@ void sbx_exec_stream_init(struct sbx_exec_stream *s, const struct sbx_queue *que
     *s = (struct sbx_exec_stream){.queue = queue,
                                   .files = files,
                                   .n_files = n,
+                                  .raw_left = raw_max(files, n),
                                   .coding = coding,
                                   .decoded = SBX_BUF_INIT(SBX_DECODE_ROOM(MAX_PIECE) + 64),
                                   .trailer = SBX_BUF_INIT(MAX_TRAILER)};
@@ -402,6 +418,9 @@ enum sbx_status sbx_exec_stream_write(void *ctx, const void *bytes, size_t n, st
 {
     struct sbx_exec_stream *s = ctx;
 
+    if (n > s->raw_left)
+        return broken(s, err, "more bytes than the answer can have");
+    s->raw_left -= n;
     return sbx_marked_push(&s->lines, bytes, n, err);
 }
 

@@ -38,6 +38,7 @@ struct sbx_exec_stream {
     enum sbx_exec_state state;
     bool broken; /* the stream broke its rules: what push returned was about that */
     uint64_t got;
+    uint64_t raw_left; /* bytes that may still come, whatever they mean */
     size_t noise;
     enum sbx_coding coding;
     struct sbx_decoder decoder;

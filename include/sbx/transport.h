@@ -91,6 +91,7 @@ enum sbx_next {
  *   next -> begin -> write* -> end       one file; several may be under way at once
  *   next -> end                          a file that could not even be asked for
  *   begin again before end               the file starts over: what was written is dropped
+ *   next -> write* -> begin              what came and is of no use: paid for, and dropped
  *
  * Every file that `next` gave is ended exactly once before fetch returns. */
 struct sbx_queue {

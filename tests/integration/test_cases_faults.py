@@ -121,7 +121,7 @@ class Faults(harness.Case):
     def test_each_call_of_an_update_fails_once(self):
         self.write_all(OLD)
         self.assertEqual(self.sync().status, 0)
-        os.chmod(os.path.join(self.dst, "a"), 0o600)
+        os.chmod(os.path.join(self.dst, "a"), 0o700)
         before = os.path.join(self.work, "before")
         subprocess.run(["cp", "-a", self.dst, before], check=True)
         self.write_all(NEW)

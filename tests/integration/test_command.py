@@ -544,12 +544,11 @@ class Signals(harness.Case):
     def test_a_signal_while_files_arrive(self):
         """What has not got its name is dropped; the temporary is gone, and so is COMMAND."""
         os.mkdir(os.path.join(self.work, "bin"))
-        self.script("bin/tar", "#!/bin/sh\nexit 127\n")
         self.script(
-            "bin/head", '#!/bin/sh\n[ "$2" = 777 ] && sleep 60\nexec /usr/bin/head "$@"\n'
+            "bin/head", '#!/bin/sh\n[ "$2" = 200777 ] && sleep 60\nexec /usr/bin/head "$@"\n'
         )
-        self.make("a", b"1")
-        self.make("b", b"2" * 777)
+        self.make("a", b"1" * 200001)  # small files would come together
+        self.make("b", b"2" * 200777)
         self.make("a", b"old", root=self.dst)
         path = os.path.join(self.work, "bin") + ":" + os.environ["PATH"]
         process = self.start(

@@ -83,6 +83,7 @@ static void test_grouped(void **state)
         if (row->results[i] == 'o')
             assert_text(&f->files[i].content, row->contents[i]);
         assert_int_equal(f->files[i].ended, 1);
+        assert_true(f->files[i].begun <= 1); /* nothing is opened for a group that fails */
     }
 }
 
