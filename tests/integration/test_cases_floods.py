@@ -191,6 +191,17 @@ class Streams(sandbox.Case):
                     self.assertIn(run.outcome(name), ("published", "failed", "deferred"))
                     self.assertEqual(now[name.encode()], b"new " + data * times if whole else data)
 
+    def test_blanks_mean_nothing_and_are_not_free(self):
+        for name in "abc":
+            self.make(name, b"new")
+        began = time.monotonic()
+        run = self.sync_fake(
+            "if b' group 0 3' in answer.after:\n"
+            "    i = answer.after.index(b'group 0 3\\n') + 10; say(answer.after[:i])\n"
+            "    while True: say(b' ' * 65536)", "--deadline", "100")
+        self.assertEqual(run.status, 0)  # one by one they come, through a new start
+        self.assertLess(time.monotonic() - began, 50)
+
     def test_a_channel_that_is_lost_once_is_opened_again(self):
         flag = os.path.join(self.work, "once")
         self.make("a", b"x" * 100000)
