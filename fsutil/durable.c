@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/quote.h"
+#include "fsutil/file.h"
 
 static int sync_fd(int fd)
 {
@@ -50,7 +50,7 @@ enum sbx_status sbx_fs_sync_file(int dirfd, const char *name, struct sbx_error *
     if (fstat(fd, &st) < 0)
         return sbx_err_host(err, errno, "fstat", "'%s'", SBX_QUOTE(name));
     if (!S_ISREG(st.st_mode))
-        return sbx_err_host(err, EINVAL, "fstat", "'%s' is no regular file", SBX_QUOTE(name));
+        return sbx_fs_unfit(err, name, "is no regular file");
     if (sync_fd(fd) < 0)
         return sbx_err_host(err, errno, "fsync", "'%s'", SBX_QUOTE(name));
     return SBX_OK;

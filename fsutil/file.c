@@ -2,9 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -16,31 +14,13 @@
 /* O_NONBLOCK: a FIFO or device that somebody put there must not hold us. */
 #define CAREFULLY (O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* What stands there was opened, but is not what it has to be. */
-static enum sbx_status unfit(struct sbx_error *err, const char *name, const char *why)
+enum sbx_status sbx_fs_unfit(struct sbx_error *err, const char *name, const char *why)
 {
     enum sbx_status st = sbx_err_set(err, SBX_E_HOST, 0, "'%s' %s", SBX_QUOTE(name), why);
 
     if (err)
         (void)snprintf(err->step, sizeof(err->step), "fstat");
     return st;
-}
-
-enum sbx_status sbx_fs_file_open(int dirfd, const char *name, int *ret_fd, struct stat *ret_st,
-                                 struct sbx_error *err)
-{
-    SBX_FD_AUTO int fd = openat(dirfd, name, O_RDONLY | CAREFULLY);
-    struct stat st;
-
-    if (fd < 0)
-        return sbx_err_host(err, errno, "openat", "'%s'", SBX_QUOTE(name));
-    if (fstat(fd, &st) < 0)
-        return sbx_err_host(err, errno, "fstat", "'%s'", SBX_QUOTE(name));
-    if (!S_ISREG(st.st_mode))
-        return unfit(err, name, "is no regular file");
-    *ret_st = st;
-    *ret_fd = sbx_fd_take(&fd);
-    return SBX_OK;
 }
 
 enum sbx_status sbx_fs_stat(int dirfd, const char *name, struct stat *ret_st, struct sbx_error *err)
@@ -50,7 +30,7 @@ enum sbx_status sbx_fs_stat(int dirfd, const char *name, struct stat *ret_st, st
     if (fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return sbx_err_host(err, errno, "fstatat", "'%s'", SBX_QUOTE(name));
     if (!S_ISREG(st.st_mode))
-        return unfit(err, name, "is no regular file");
+        return sbx_fs_unfit(err, name, "is no regular file");
     *ret_st = st;
     return SBX_OK;
 }
@@ -136,11 +116,11 @@ static enum sbx_status check_own(int fd, const char *name, mode_t type, struct s
     if (fstat(fd, &st) < 0)
         return sbx_err_host(err, errno, "fstat", "'%s'", SBX_QUOTE(name));
     if ((st.st_mode & S_IFMT) != type)
-        return unfit(err, name, type == S_IFDIR ? "is no directory" : "is no regular file");
+        return sbx_fs_unfit(err, name, type == S_IFDIR ? "is no directory" : "is no regular file");
     if (st.st_uid != geteuid())
-        return unfit(err, name, "belongs to another user: run as its owner, or remove it");
+        return sbx_fs_unfit(err, name, "belongs to another user: run as its owner, or remove it");
     if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return unfit(err, name, "is writable by others: chmod go-w it, or remove it");
+        return sbx_fs_unfit(err, name, "is writable by others: chmod go-w it, or remove it");
     return SBX_OK;
 }
 

@@ -12,9 +12,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 
-/* Opens a regular file for reading: no-follow, non-blocking. SBX_E_HOST otherwise. */
-SBX_MUST_CHECK enum sbx_status sbx_fs_file_open(int dirfd, const char *name, int *ret_fd,
-                                                struct stat *ret_st, struct sbx_error *err);
+/* SBX_E_HOST: what stands at `name` was opened, but is not what it has to be ("'name' why"). */
+enum sbx_status sbx_fs_unfit(struct sbx_error *err, const char *name, const char *why);
 
 /* lstat of a regular file; SBX_E_HOST if there is none. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_stat(int dirfd, const char *name, struct stat *ret_st,

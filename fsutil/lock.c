@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 

@@ -13,6 +13,7 @@
 #include "base/quote.h"
 #include "fsutil/durable.h"
 #include "fsutil/file.h"
+#include "fsutil/walk.h"
 
 void sbx_fs_tmp_name(char ret[SBX_TMP_NAME], const char *token, uint64_t serial)
 {
@@ -50,11 +51,6 @@ enum sbx_status sbx_fs_tmp_write(struct sbx_fs_tmp *t, const void *bytes, size_t
 enum sbx_status sbx_fs_tmp_restart(struct sbx_fs_tmp *t, struct sbx_error *err)
 {
     return sbx_fs_cut(t->fd, 0, err);
-}
-
-enum sbx_status sbx_fs_tmp_truncate(struct sbx_fs_tmp *t, uint64_t n, struct sbx_error *err)
-{
-    return sbx_fs_cut(t->fd, n, err);
 }
 
 /* The file system has no such thing, or does not let us: CIFS, exFAT, FUSE. */
@@ -136,6 +132,16 @@ void sbx_fs_tmp_abort(struct sbx_fs_tmp *t)
     errno = saved;
 }
 
+/* `call` did not give the file its name. */
+static enum sbx_status not_named(const char *call, const char *name, enum sbx_fs_published *ret,
+                                 struct sbx_error *err)
+{
+    if (!sbx_fs_is_name_error(errno))
+        return sbx_err_host(err, errno, call, "'%s'", SBX_QUOTE(name));
+    *ret = SBX_FS_NAME_REFUSED;
+    return SBX_OK;
+}
+
 /* The last resort of a file system with neither RENAME_NOREPLACE nor links. What is made between
  * look and rename is overwritten: a residual, which the caller warns about. */
 static enum sbx_status publish_plain(int dirfd, const char *tmp, const char *name,
@@ -148,9 +154,9 @@ static enum sbx_status publish_plain(int dirfd, const char *tmp, const char *nam
         return SBX_OK;
     }
     if (errno != ENOENT)
-        return sbx_err_host(err, errno, "fstatat", "'%s'", SBX_QUOTE(name));
+        return not_named("fstatat", name, ret, err);
     if (renameat(dirfd, tmp, dirfd, name) < 0)
-        return sbx_err_host(err, errno, "renameat", "'%s'", SBX_QUOTE(name));
+        return not_named("renameat", name, ret, err);
     *ret = SBX_FS_PUBLISHED_PLAIN;
     return SBX_OK;
 }
@@ -167,7 +173,7 @@ static enum sbx_status publish_by_link(int dirfd, const char *tmp, const char *n
         }
         if (is_refusal(errno) || errno == EMLINK || errno == EACCES)
             return publish_plain(dirfd, tmp, name, ret, err);
-        return sbx_err_host(err, errno, "linkat", "'%s'", SBX_QUOTE(name));
+        return not_named("linkat", name, ret, err);
     }
     if (unlinkat(dirfd, tmp, 0) < 0) {
         /* Taken back, so that "not published" stays true and the leftover stays on record. */
@@ -192,7 +198,7 @@ static enum sbx_status publish_new(int dirfd, const char *tmp, const char *name,
     }
     if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
         return publish_by_link(dirfd, tmp, name, ret, err);
-    return sbx_err_host(err, errno, "renameat2", "'%s'", SBX_QUOTE(name));
+    return not_named("renameat2", name, ret, err);
 }
 
 enum sbx_status sbx_fs_publish(int dirfd, const char *tmp, const char *name, bool replace,
@@ -206,11 +212,12 @@ enum sbx_status sbx_fs_publish(int dirfd, const char *tmp, const char *name, boo
     if (!replace)
         status = publish_new(dirfd, tmp, name, &how, err);
     else if (renameat(dirfd, tmp, dirfd, name) < 0)
-        status = sbx_err_host(err, errno, "renameat", "'%s'", SBX_QUOTE(name));
+        status = not_named("renameat", name, &how, err);
     if (status)
         return status;
     /* The name has its content by now; without facts it is looked at again in the next pass. */
-    if (how == SBX_FS_APPEARED || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (how == SBX_FS_APPEARED || how == SBX_FS_NAME_REFUSED ||
+        fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         memset(&st, 0, sizeof(st));
     *ret = how;
     *ret_st = st;

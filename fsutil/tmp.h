@@ -46,9 +46,6 @@ SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_write(struct sbx_fs_tmp *t, const void
                                                 struct sbx_error *err);
 /* Drops what was written, so that the file starts over. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_restart(struct sbx_fs_tmp *t, struct sbx_error *err);
-/* Cuts the file to its first n bytes. */
-SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_truncate(struct sbx_fs_tmp *t, uint64_t n,
-                                                   struct sbx_error *err);
 
 /* What finish puts on the file. */
 struct sbx_fs_finish {
@@ -71,12 +68,12 @@ enum sbx_fs_published {
     SBX_FS_PUBLISHED,
     SBX_FS_PUBLISHED_PLAIN, /* by a plain rename, since nothing better is to be had: a warning */
     SBX_FS_APPEARED,        /* something stands there that did not in plan; not published */
+    SBX_FS_NAME_REFUSED,    /* the host will not have this name; not published */
 };
 /* Gives the finished temporary `tmp` its final `name`, both in dirfd: with `replace` by rename over
  * whatever file stands there, else so that nothing is overwritten (RENAME_NOREPLACE; linkat and
  * unlinkat; plain rename). *ret_st is the lstat of the published file, zeroed if it cannot be had.
- * Unless published, the temporary is still there. SBX_E_HOST: not published; with os_errno
- * ENAMETOOLONG, EILSEQ or EINVAL it is this name that the host will not have. */
+ * Unless published, the temporary is still there. SBX_E_HOST: not published. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_publish(int dirfd, const char *tmp, const char *name,
                                               bool replace, enum sbx_fs_published *ret,
                                               struct stat *ret_st, struct sbx_error *err);

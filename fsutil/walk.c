@@ -152,7 +152,7 @@ static enum sbx_status check_level(struct level *level, struct sbx_fs_place *ret
     return st;
 }
 
-static bool is_name_error(int os_errno)
+bool sbx_fs_is_name_error(int os_errno)
 {
     return os_errno == ENAMETOOLONG || os_errno == EILSEQ || os_errno == EINVAL;
 }
@@ -188,7 +188,7 @@ static enum sbx_status open_component(int dirfd, const char *name, int *ret_fd,
         return SBX_OK;
     if (errno == ENOTDIR || errno == ELOOP)
         return tell_obstacle(dirfd, name, ret_reason, err);
-    if (is_name_error(errno)) {
+    if (sbx_fs_is_name_error(errno)) {
         *ret_reason = SBX_REFUSE_HOST_NAME;
         return SBX_OK;
     }
@@ -206,7 +206,7 @@ static enum sbx_status make_component(struct level *above, const struct level *l
     if (st)
         return st;
     if (mkdirat(above->fd, level->name, 0777) < 0 && errno != EEXIST) {
-        if (!is_name_error(errno))
+        if (!sbx_fs_is_name_error(errno))
             return sbx_err_host(err, errno, "mkdirat", "'%s'", SBX_QUOTE(level->name));
         *ret_reason = SBX_REFUSE_HOST_NAME;
         return SBX_OK;
@@ -293,7 +293,6 @@ static enum sbx_status go_step(struct sbx_fs_walk *walk, size_t at, const struct
     else if (step->go != SBX_FS_LOOK)
         st = check_level(level, ret, err);
     if (!st && ret->reason) {
-        ret->with_at = step->start;
         if (!ret->with[0])
             copy_name(ret->with, level->name, level->name_len);
     }
@@ -390,7 +389,7 @@ enum sbx_status sbx_fs_walk_look(struct sbx_fs_walk *walk, const char *name,
     }
     if (fstatat(level->fd, name, &target.st, AT_SYMLINK_NOFOLLOW) == 0)
         judge_target(&target);
-    else if (is_name_error(errno))
+    else if (sbx_fs_is_name_error(errno))
         target.reason = SBX_REFUSE_HOST_NAME;
     else if (errno != ENOENT)
         return sbx_err_host(err, errno, "fstatat", "'%s'", SBX_QUOTE(name));

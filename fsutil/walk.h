@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 #include "sbx/verdict.h"
 
 struct sbx_fs_walk;
@@ -31,6 +32,10 @@ void sbx_fs_walk_free(struct sbx_fs_walk *walk);
  * directories that turn out to be the same (device, inode) are kept. */
 void sbx_fs_walk_again(struct sbx_fs_walk *walk);
 
+/* ENAMETOOLONG, EILSEQ, EINVAL: of a call that was given a name, the host will not have the name.
+ */
+bool sbx_fs_is_name_error(int os_errno);
+
 enum sbx_fs_go {
     SBX_FS_LOOK,       /* missing directories are absent */
     SBX_FS_LOOK_ALIAS, /* the same, and other spellings of each component are refused */
@@ -39,16 +44,15 @@ enum sbx_fs_go {
 
 /* Where the walk has arrived. */
 struct sbx_fs_place {
-    enum sbx_reason reason; /* NONE, LINKED, TYPE_CONFLICT, ALIAS_LOCAL or HOST_NAME */
-    char with[256];         /* the entry in the way (terminated), "" if there is none */
-    size_t with_at;         /* path[0..with_at) leads to it; it is the component from there */
-    int dirfd;              /* borrowed until the next call; -1: absent, or there is a reason */
-    uint64_t dev, ino;      /* of the directory, 0 if absent */
-    size_t missing;         /* how many components at the end of the path do not exist */
+    enum sbx_reason reason;           /* NONE, LINKED, TYPE_CONFLICT, ALIAS_LOCAL or HOST_NAME */
+    char with[SBX_MAX_COMPONENT + 1]; /* the entry in the way (terminated), "" if there is none */
+    int dirfd;         /* borrowed until the next call; -1: absent, or there is a reason */
+    uint64_t dev, ino; /* of the directory, 0 if absent */
+    size_t missing;    /* how many components at the end of the path do not exist */
 };
 
 /* Goes to the directory path[0..n) ("" is the root itself), which preflight has accepted. A name
- * that the file system itself refuses (ENAMETOOLONG, EILSEQ, EINVAL) is reason HOST_NAME. What
+ * that the file system itself refuses is reason HOST_NAME. What
  * SBX_E_HOST tells is about this place (err->step names the call): the walk can go on elsewhere.
  * In it are also directories that we may search but not read, since they cannot be checked. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_walk_to(struct sbx_fs_walk *walk, const char *path, size_t n,
@@ -59,8 +63,8 @@ SBX_MUST_CHECK enum sbx_status sbx_fs_walk_to(struct sbx_fs_walk *walk, const ch
 /* What stands at `name` (terminated) in the directory the walk has arrived at. */
 struct sbx_fs_target {
     enum sbx_reason reason; /* NONE, ALIAS_LOCAL, LINKED, TYPE_CONFLICT, SPECIAL, HOST_NAME */
-    char with[256];         /* alias-local: the host's spelling; else "" */
-    bool exists;            /* a regular file; st is its lstat */
+    char with[SBX_MAX_COMPONENT + 1]; /* alias-local: the host's spelling; else "" */
+    bool exists;                      /* a regular file; st is its lstat */
     struct stat st;
 };
 

@@ -2,7 +2,6 @@
  * version has written: nothing of it is used before its digest is proven, and its paths pass
  * preflight like remote ones. Out go facts by which a download is saved, never a deletion. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "base/quote.h"
 #include "fsutil/file.h"
 #include "preflight/path.h"
 #include "state/lines.h"

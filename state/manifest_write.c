@@ -260,6 +260,8 @@ static enum sbx_status publish(const struct sbx_fs_tmp *tmp, bool sync, struct s
     enum sbx_status status =
         sbx_fs_publish(tmp->dirfd, tmp->name, SBX_MANIFEST_FILE, true, &how, &st, err);
 
+    if (!status && how == SBX_FS_NAME_REFUSED)
+        status = sbx_err_set(err, SBX_E_HOST, 0, "the host refuses the name " SBX_MANIFEST_FILE);
     if (status) {
         (void)!sbx_fs_remove(tmp->dirfd, tmp->name, NULL);
         return status;

@@ -139,9 +139,10 @@ static int compare(const void *a, const void *b)
 }
 
 static enum sbx_status sweep_item(const struct item *item, int statedir, struct sbx_fs_walk *walk,
-                                  size_t *removed, size_t *failed, struct sbx_error *err)
+                                  size_t *failed, struct sbx_error *err)
 {
     struct sbx_fs_place place = {.dirfd = statedir};
+    size_t removed = 0;
     enum sbx_status st = SBX_OK;
 
     if (item->path)
@@ -149,7 +150,7 @@ static enum sbx_status sweep_item(const struct item *item, int statedir, struct 
     /* A directory that is gone, or is a link or file by now, holds nothing that is ours to remove.
      */
     if (!st && place.dirfd >= 0)
-        st = sbx_fs_sweep(place.dirfd, item->token, removed, failed, err);
+        st = sbx_fs_sweep(place.dirfd, item->token, &removed, failed, err);
     if (st == SBX_E_HOST) {
         ++*failed;
         return SBX_OK;
@@ -157,8 +158,8 @@ static enum sbx_status sweep_item(const struct item *item, int statedir, struct 
     return st;
 }
 
-static enum sbx_status sweep_record(struct record *r, int statedir, int rootfd, size_t *removed,
-                                    size_t *failed, struct sbx_error *err)
+static enum sbx_status sweep_record(struct record *r, int statedir, int rootfd, size_t *failed,
+                                    struct sbx_error *err)
 {
     struct sbx_fs_walk *walk = NULL;
     enum sbx_status st;
@@ -169,23 +170,22 @@ static enum sbx_status sweep_record(struct record *r, int statedir, int rootfd, 
     st = sbx_fs_walk_new(rootfd, &walk, err);
     for (size_t i = 0; i < r->n && !st; i++)
         if (i == 0 || compare(&r->items[i - 1], &r->items[i]) != 0)
-            st = sweep_item(&r->items[i], statedir, walk, removed, failed, err);
+            st = sweep_item(&r->items[i], statedir, walk, failed, err);
     sbx_fs_walk_free(walk);
     return st;
 }
 
-enum sbx_status sbx_run_sweep(int statedir, int rootfd, size_t *ret_removed, size_t *ret_failed,
-                              struct sbx_error *err)
+enum sbx_status sbx_run_sweep(int statedir, int rootfd, size_t *ret_failed, struct sbx_error *err)
 {
     RECORD_AUTO struct record record = RECORD_INIT;
     SBX_FD_AUTO int fd = -1;
-    size_t removed = 0, failed = 0;
+    size_t failed = 0;
     enum sbx_status st = sbx_fs_own_read(statedir, RUN_FILE, &fd, err);
 
     if (!st && fd >= 0)
         st = load(&record, fd, err);
     if (!st)
-        st = sweep_record(&record, statedir, rootfd, &removed, &failed, err);
+        st = sweep_record(&record, statedir, rootfd, &failed, err);
     if (st == SBX_E_REMOTE) {
         failed = 1;
         st = SBX_OK;
@@ -195,7 +195,6 @@ enum sbx_status sbx_run_sweep(int statedir, int rootfd, size_t *ret_removed, siz
         st = sbx_fs_remove(statedir, RUN_FILE, err);
     if (st)
         return sbx_err_wrap(err, st, "sweep leftovers");
-    *ret_removed = removed;
     *ret_failed = failed;
     return SBX_OK;
 }

@@ -33,8 +33,8 @@ struct sbx_run {
 /* Removes what earlier passes have left, as their run record proves (paths pass preflight and the
  * no-follow walk; a torn last line is ignored). *ret_failed counts what could not be removed, and
  * the places that could not be looked at. A damaged record removes nothing and counts as one. */
-SBX_MUST_CHECK enum sbx_status sbx_run_sweep(int statedir, int rootfd, size_t *ret_removed,
-                                             size_t *ret_failed, struct sbx_error *err);
+SBX_MUST_CHECK enum sbx_status sbx_run_sweep(int statedir, int rootfd, size_t *ret_failed,
+                                             struct sbx_error *err);
 
 /* Begins the record of this pass with a new random token. Parts that a sweep has left stay. */
 SBX_MUST_CHECK enum sbx_status sbx_run_begin(struct sbx_run *run, int statedir,

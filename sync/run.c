@@ -107,7 +107,7 @@ static enum sbx_status open_dest(struct sbx_pass *p, struct sbx_error *err)
 static enum sbx_status open_state(struct sbx_pass *p, struct sbx_error *err)
 {
     uint64_t until = p->o->wait_s > 0 ? sbx_clock_after(p->started_ns, p->o->wait_s) : 0;
-    size_t removed = 0, failed = 0;
+    size_t failed = 0;
     enum sbx_status st;
 
     if (p->o->dry_run)
@@ -119,7 +119,7 @@ static enum sbx_status open_state(struct sbx_pass *p, struct sbx_error *err)
     if (p->state.no_lock)
         sbx_pass_warn(p, SBX_WARN_NO_LOCK);
     else
-        st = sbx_run_sweep(p->state.dirfd, p->rootfd, &removed, &failed, err);
+        st = sbx_run_sweep(p->state.dirfd, p->rootfd, &failed, err);
     if (failed > 0)
         sbx_pass_warn(p, SBX_WARN_SWEEP);
     return st ? st : sbx_run_begin(&p->run, p->state.dirfd, err);

@@ -25,13 +25,6 @@ static int look_dir(struct world *w, struct sbx_error *err, int *ret)
     return (int)sbx_fs_own_dir(w->rootfd, "x", false, ret, err);
 }
 
-static int open_regular(struct world *w, struct sbx_error *err, int *ret)
-{
-    struct stat st;
-
-    return (int)sbx_fs_file_open(w->rootfd, "x", ret, &st, err);
-}
-
 static const struct own_case {
     const char *why;
     const char *build;
@@ -70,16 +63,11 @@ static const struct own_case {
     {"a FIFO does not hold us", "p:x", open_file, 0, 0, SBX_E_HOST, false, "no regular file"},
     {"a FIFO does not hold us for reading", "p:x", open_read, 0, 0, SBX_E_HOST, false,
      "no regular file"},
-    {"a FIFO does not hold a plain open", "p:x", open_regular, 0, 0, SBX_E_HOST, false,
-     "no regular file"},
     {"a socket", "s:x", open_file, 0, 0, SBX_E_HOST, false, "remove it"},
     {"a directory where a file must be", "d:x", open_file, 0, 0, SBX_E_HOST, false, "remove it"},
     {"a directory where a file must be read", "d:x", open_read, 0, 0, SBX_E_HOST, false,
      "no regular file"},
     {"a file where a directory must be", "f:x", open_dir, 0, 0, SBX_E_HOST, false, "remove it"},
-    {"a plain open of a file of anybody", "f:x", open_regular, 0666, 1000, SBX_OK, true, NULL},
-    {"a plain open of a link", "l:x=../outside/victim", open_regular, 0, 0, SBX_E_HOST, false,
-     "ELOOP"},
 };
 
 static void check_own(void **state)

@@ -52,7 +52,7 @@ static void check_sweep(void **state)
 {
     struct world *w = *state;
     const struct sweep_case *c = w->row;
-    size_t removed = 99, failed = 99;
+    size_t failed = 99;
     struct sbx_error err = {0};
     int statedir;
     enum sbx_status st;
@@ -61,10 +61,9 @@ static void check_sweep(void **state)
     if (c->record)
         world_file(w, RUN, c->record);
     statedir = openat(w->rootfd, STATE, O_RDONLY | O_DIRECTORY);
-    st = sbx_run_sweep(statedir, w->rootfd, &removed, &failed, &err);
+    st = sbx_run_sweep(statedir, w->rootfd, &failed, &err);
     close(statedir);
     assert_int_equal(st, SBX_OK);
-    assert_int_equal(removed, c->removed);
     assert_int_equal(failed, c->failed);
     assert_int_equal(world_exists(w, RUN), c->record_stays);
     assert_true(world_exists(w, ".sbx-sync.other") && world_exists(w, "user"));
@@ -88,7 +87,7 @@ static void what_a_dead_pass_noted_is_swept(void **state)
     int statedir = open_state(w);
     struct sbx_run run = SBX_RUN_INIT;
     struct sbx_fs_tmp t = SBX_FS_TMP_INIT;
-    size_t removed, failed;
+    size_t failed;
     int status;
     pid_t pid;
 
@@ -97,7 +96,7 @@ static void what_a_dead_pass_noted_is_swept(void **state)
         pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
-            if (sbx_run_sweep(statedir, w->rootfd, &removed, &failed, NULL) ||
+            if (sbx_run_sweep(statedir, w->rootfd, &failed, NULL) ||
                 sbx_run_begin(&run, statedir, NULL) || sbx_run_note(&run, "", 0, NULL) ||
                 sbx_fs_tmp_open(&t, w->rootfd, run.token, 1, NULL) ||
                 sbx_fs_tmp_open(&t, statedir, run.token, 2, NULL))
@@ -108,8 +107,8 @@ static void what_a_dead_pass_noted_is_swept(void **state)
         assert_int_equal(WTERMSIG(status), SIGKILL);
         assert_int_equal(world_count_temporaries(w), 2);
     }
-    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &removed, &failed, NULL), SBX_OK);
-    assert_int_equal(removed, 2);
+    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &failed, NULL), SBX_OK);
+    assert_int_equal(world_count_temporaries(w), 0);
     assert_int_equal(failed, 0);
     close(statedir);
 }
@@ -188,7 +187,7 @@ static void a_copy_by_links_keeps_its_record(void **state)
     struct world *w = *state;
     int statedir = open_state(w);
     struct sbx_run run = SBX_RUN_INIT;
-    size_t removed, failed;
+    size_t failed;
 
     world_file(w, RUN, HEAD(T1));
     world_build(w, "h:copy=" RUN);
@@ -197,7 +196,7 @@ static void a_copy_by_links_keeps_its_record(void **state)
     assert_string_equal(world_text(w, "copy"), HEAD(T1));
     assert_int_equal(unlinkat(w->rootfd, RUN, 0), 0);
     world_build(w, "h:" RUN "=copy");
-    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &removed, &failed, NULL), SBX_OK);
+    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &failed, NULL), SBX_OK);
     assert_string_equal(world_text(w, "copy"), HEAD(T1));
     close(statedir);
 }
@@ -208,10 +207,10 @@ static void a_record_that_is_not_ours_is_an_error(void **state)
     int statedir = open_state(w);
     struct sbx_run run = SBX_RUN_INIT;
     struct sbx_error err = {0};
-    size_t removed, failed;
+    size_t failed;
 
     world_build(w, "l:" RUN "=../../outside/victim");
-    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &removed, &failed, &err), SBX_E_HOST);
+    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &failed, &err), SBX_E_HOST);
     assert_int_equal(sbx_run_begin(&run, statedir, &err), SBX_E_HOST);
     assert_string_not_equal(err.step, "");
     assert_int_equal(run.fd, -1);
@@ -222,27 +221,26 @@ static void an_endless_record_is_not_read(void **state)
 {
     struct world *w = *state;
     int statedir = open_state(w);
-    size_t removed = 9, failed = 0;
+    size_t failed = 0;
     int fd;
 
     world_file(w, RUN, HEAD(T1));
     fd = openat(w->rootfd, RUN, O_WRONLY);
     assert_int_equal(ftruncate(fd, 1024 * 1024 * 1024), 0);
     close(fd);
-    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &removed, &failed, NULL), SBX_OK);
-    assert_int_equal(removed, 0);
+    assert_int_equal(sbx_run_sweep(statedir, w->rootfd, &failed, NULL), SBX_OK);
     assert_int_equal(failed, 1);
     close(statedir);
 }
 
 static int try_sweep(struct world *w)
 {
-    size_t removed = 9, failed = 9;
+    size_t failed = 9;
     int statedir = openat(w->rootfd, STATE, O_RDONLY | O_DIRECTORY);
 
-    if (sbx_run_sweep(statedir, w->rootfd, &removed, &failed, NULL))
+    if (sbx_run_sweep(statedir, w->rootfd, &failed, NULL))
         return 1;
-    return removed == 1 && failed == 2 ? 0 : 2;
+    return failed == 2 ? 0 : 2;
 }
 
 static void what_cannot_be_swept_stays_on_record(void **state)
@@ -262,6 +260,7 @@ static void what_cannot_be_swept_stays_on_record(void **state)
     assert_int_equal(world_as_user(try_sweep, w), 0);
     assert_int_equal(fchmodat(w->rootfd, "b", 0755, 0), 0);
     assert_int_equal(fchmodat(w->rootfd, "c", 0755, 0), 0);
+    assert_int_equal(world_count_temporaries(w), 2);
     assert_string_equal(world_text(w, RUN), HEAD(T1) DIR_LINE("a") DIR_LINE("b") DIR_LINE("c"));
     w->leftovers_wanted = true;
 }

@@ -1,6 +1,5 @@
 #include "state/state.h"
 
-#include "base/clock.h"
 #include "tests/support/world.h"
 
 static void makes_locks_and_closes(void **state)
