@@ -1,4 +1,4 @@
-/* Memory for many small things that die together. What it hands out never moves. */
+/* Memory for many small texts that die together. What it hands out never moves. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -16,16 +16,10 @@ struct sbx_arena {
 };
 
 #define SBX_ARENA_INIT(maximum) ((struct sbx_arena){.max = (maximum)})
-#define SBX_ARENA_AUTO SBX_CLEANUP(sbx_arena_done)
 
-/* n bytes aligned for any type, zeroed. */
-SBX_MUST_CHECK enum sbx_status sbx_arena_alloc(struct sbx_arena *arena, size_t n, void **ret,
-                                               struct sbx_error *err);
 /* A copy of bytes[0..n) and a NUL, not aligned. */
 SBX_MUST_CHECK enum sbx_status sbx_arena_copy(struct sbx_arena *arena, const char *bytes, size_t n,
                                               const char **ret, struct sbx_error *err);
-/* Gives the newest copy (of n bytes) back, if it is the newest; else does nothing. */
-void sbx_arena_drop_copy(struct sbx_arena *arena, const char *copy, size_t n);
 void sbx_arena_done(struct sbx_arena *arena);
 
 #endif

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 #define MSG_MAX (sizeof(((struct sbx_error *)0)->msg) - 1)
 /* What a context may take of a message that gets too long: the inner message says more. */
 #define CONTEXT_MAX 160u
@@ -21,7 +19,6 @@ const char *sbx_status_name(enum sbx_status status)
         [SBX_E_LIMIT] = "limit",
         [SBX_E_DEADLINE] = "deadline",
         [SBX_E_CANCELLED] = "cancelled",
-        [SBX_E_EXISTS] = "exists",
         [SBX_E_HOST] = "host",
         [SBX_E_BUSY] = "busy",
         [SBX_E_UNREACHABLE] = "unreachable",

@@ -80,11 +80,6 @@ void sbx_json_add_uint(struct sbx_json *to, const char *key, uint64_t value)
     add(to, key, value <= INT64_MAX ? json_integer((json_int_t)value) : NULL);
 }
 
-void sbx_json_add_int(struct sbx_json *to, const char *key, int64_t value)
-{
-    add(to, key, json_integer(value));
-}
-
 void sbx_json_add_bool(struct sbx_json *to, const char *key, bool value)
 {
     add(to, key, json_boolean(value));
@@ -238,21 +233,11 @@ bool sbx_json_get_str(const struct sbx_json *json, const char *key, const char *
 
 bool sbx_json_get_uint(const struct sbx_json *json, const char *key, uint64_t *ret)
 {
-    int64_t value;
-
-    if (!sbx_json_get_int(json, key, &value) || value < 0)
-        return false;
-    *ret = (uint64_t)value;
-    return true;
-}
-
-bool sbx_json_get_int(const struct sbx_json *json, const char *key, int64_t *ret)
-{
     const json_t *value = member(json, key);
 
-    if (!json_is_integer(value))
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
         return false;
-    *ret = json_integer_value(value);
+    *ret = (uint64_t)json_integer_value(value);
     return true;
 }
 

@@ -26,7 +26,6 @@ void sbx_json_add_str(struct sbx_json *to, const char *key, const char *text);
 /* Bytes that must be UTF-8 (else remembered as a failure); NUL may be among them. */
 void sbx_json_add_bytes(struct sbx_json *to, const char *key, const char *bytes, size_t n);
 void sbx_json_add_uint(struct sbx_json *to, const char *key, uint64_t value);
-void sbx_json_add_int(struct sbx_json *to, const char *key, int64_t value);
 void sbx_json_add_bool(struct sbx_json *to, const char *key, bool value);
 void sbx_json_add_null(struct sbx_json *to, const char *key);
 /* Takes *child over and sets it to NULL. */
@@ -45,7 +44,6 @@ SBX_MUST_CHECK enum sbx_status sbx_json_parse(const char *text, size_t n, struct
 bool sbx_json_get_str(const struct sbx_json *json, const char *key, const char **ret,
                       size_t *ret_n);
 bool sbx_json_get_uint(const struct sbx_json *json, const char *key, uint64_t *ret);
-bool sbx_json_get_int(const struct sbx_json *json, const char *key, int64_t *ret);
 bool sbx_json_get_bool(const struct sbx_json *json, const char *key, bool *ret);
 /* The members of a parsed object or array: how many, and whether a key is among them. */
 bool sbx_json_has(const struct sbx_json *json, const char *key);

@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sbx/sync.h>
@@ -102,7 +101,6 @@ static int exit_status(enum sbx_status st, enum sbx_pass_outcome pass, int sig)
     case SBX_E_CANCELLED:
         return sig ? EXIT_SIGNAL + sig : EXIT_PARTIAL;
     case SBX_E_NOMEM:
-    case SBX_E_EXISTS:
     case SBX_E_HOST:
         break;
     }

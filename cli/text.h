@@ -27,6 +27,5 @@ const char *sbx_cli_duration(char out[SBX_CLI_SIZE_MAX], uint64_t seconds);
 #define SBX_CLI_QUOTE(text) sbx_cli_quote((char[SBX_CLI_NAME_MAX]){0}, (text))
 #define SBX_CLI_SHORTEN(text) sbx_cli_shorten((char[SBX_CLI_NAME_MAX]){0}, (text))
 #define SBX_CLI_BYTES(bytes) sbx_cli_bytes((char[SBX_CLI_SIZE_MAX]){0}, (bytes))
-#define SBX_CLI_DURATION(seconds) sbx_cli_duration((char[SBX_CLI_SIZE_MAX]){0}, (seconds))
 
 #endif

@@ -18,7 +18,6 @@ enum sbx_status {
     SBX_E_LIMIT,       /* a byte, count or depth limit ran out */
     SBX_E_DEADLINE,    /* the pass's deadline passed */
     SBX_E_CANCELLED,   /* sbx_cancel() was called */
-    SBX_E_EXISTS,      /* the name is taken on the host */
     SBX_E_HOST,        /* the host refused; os_errno says why */
     SBX_E_BUSY,        /* another pass holds the destination */
     SBX_E_UNREACHABLE, /* no connection, COMMAND did not start, or the channel was lost */

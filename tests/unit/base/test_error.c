@@ -179,7 +179,6 @@ static const struct name names[] = {
     {"limit", SBX_E_LIMIT},
     {"deadline", SBX_E_DEADLINE},
     {"cancelled", SBX_E_CANCELLED},
-    {"exists", SBX_E_EXISTS},
     {"host", SBX_E_HOST},
     {"busy", SBX_E_BUSY},
     {"unreachable", SBX_E_UNREACHABLE},

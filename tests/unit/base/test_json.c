@@ -40,7 +40,6 @@ static void members_keep_their_order_and_types(void **state)
 
     sbx_json_add_str(f->json, "z", "text");
     sbx_json_add_uint(f->json, "a", 7);
-    sbx_json_add_int(f->json, "m", INT64_MIN);
     sbx_json_add_bool(f->json, "yes", true);
     sbx_json_add_bool(f->json, "no", false);
     sbx_json_add_null(f->json, "none");
@@ -50,7 +49,7 @@ static void members_keep_their_order_and_types(void **state)
     assert_null(f->child);
     assert_int_equal(sbx_json_write(f->json, &f->text, NULL), SBX_OK);
     assert_string_equal(f->text.data,
-                        "{\"z\":\"text\",\"a\":7,\"m\":-9223372036854775808,\"yes\":true,"
+                        "{\"z\":\"text\",\"a\":7,\"yes\":true,"
                         "\"no\":false,\"none\":null,\"list\":[\"first\",9223372036854775807]}");
 }
 
@@ -276,7 +275,6 @@ static void members_are_found_by_key_and_type(void **state)
     const char *s = "untouched";
     size_t n = 77;
     uint64_t u = 77;
-    int64_t i = 77;
     bool b = false;
 
     sbx_json_freep(&f->json);
@@ -284,15 +282,13 @@ static void members_are_found_by_key_and_type(void **state)
     assert_false(sbx_json_get_str(f->json, "u", &s, &n) || sbx_json_get_str(f->json, "x", &s, &n));
     assert_false(sbx_json_get_uint(f->json, "i", &u) || sbx_json_get_uint(f->json, "s", &u) ||
                  sbx_json_get_uint(f->json, "r", &u) || sbx_json_get_uint(f->json, "x", &u));
-    assert_false(sbx_json_get_int(f->json, "r", &i) || sbx_json_get_int(f->json, "b", &i));
     assert_false(sbx_json_get_bool(f->json, "n", &b) || sbx_json_get_bool(f->json, "u", &b));
     assert_string_equal(s, "untouched");
-    assert_true(n == 77 && u == 77 && i == 77 && !b);
+    assert_true(n == 77 && u == 77 && !b);
     assert_true(sbx_json_get_str(f->json, "s", &s, &n));
     assert_int_equal(n, 3);
     assert_memory_equal(s, "a\0b", 4);
     assert_true(sbx_json_get_uint(f->json, "u", &u) && u == 7);
-    assert_true(sbx_json_get_int(f->json, "i", &i) && i == -7);
     assert_true(sbx_json_get_bool(f->json, "b", &b) && b);
     assert_true(sbx_json_has(f->json, "n") && !sbx_json_has(f->json, "x"));
 }
