@@ -237,6 +237,5 @@ enum sbx_status sbx_list_frame_end(struct sbx_list_frame *frame, const char *tex
     frame->find = status[STAGE_FIND];
     frame->walk = status[STAGE_WALK];
     frame->skipped = n_skipped;
-    frame->ended = true;
     return SBX_OK;
 }

@@ -24,7 +24,6 @@ struct sbx_list_frame {
     bool by_stat;            /* tools start with "stat" */
     bool packed;             /* with gzip */
     bool hex;                /* else base64 */
-    bool ended;              /* the end line was seen */
     int find;                /* exit status of find, or of xargs if by_stat */
     int walk;                /* of find if by_stat, else 0 */
     uint64_t skipped;        /* links and special files, where the script counted them */

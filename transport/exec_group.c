@@ -87,7 +87,6 @@ bool sbx_exec_group_prove(const char *payload, size_t n, const char *marker, siz
         memcmp(payload, payload + n - records, records) != 0 ||
         !prove_records(payload, records, files, count))
         return false;
-    *ret = (struct sbx_exec_payload){
-        .records = payload, .records_len = records, .content = first + marker_len};
+    *ret = (struct sbx_exec_payload){.records = payload, .content = first + marker_len};
     return true;
 }

@@ -26,7 +26,6 @@ size_t sbx_exec_group_max(const struct sbx_wanted *const files[], size_t count);
 /* Where the parts of a payload are; borrowed from it. */
 struct sbx_exec_payload {
     const char *records; /* one for each file, each ended by NUL */
-    size_t records_len;
     const char *content; /* of all files */
 };
 
