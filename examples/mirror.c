@@ -8,7 +8,6 @@
  *   cc mirror.c $(pkg-config --cflags --libs sbxsync) */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <sbx/sync.h>
 

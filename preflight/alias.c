@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/limits.h"
 #include "preflight/fold.h"
 #include "sbx/verdict.h"
 

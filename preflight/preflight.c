@@ -3,7 +3,6 @@
 #include "preflight/preflight.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/limits.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "base/clock.h"
 #include "tests/unit/base/rows.h"
 #include "tests/unit/preflight/cpu.h"
 

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <utf8proc.h>
 
-#include "base/clock.h"
 #include "base/limits.h"
 #include "tests/unit/base/rows.h"
 #include "tests/unit/preflight/cpu.h"
