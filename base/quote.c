@@ -134,3 +134,49 @@ enum sbx_status sbx_quote_sh(struct sbx_buf *out, const char *bytes, size_t n,
     }
     return st;
 }
+
+/* A '%' does not stand for itself in a format. */
+static bool is_plain(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '/' || c == '-';
+}
+
+size_t sbx_quote_octal_len(const char *bytes, size_t n)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++)
+        len += is_plain(bytes[i]) ? 1 : SBX_QUOTE_OCTAL_MOST;
+    return len;
+}
+
+/* Octal escapes are all that every printf agrees on; three digits each, so that a digit that
+ * follows is not taken in. */
+enum sbx_status sbx_quote_octal(struct sbx_buf *out, const char *bytes, size_t n,
+                                struct sbx_error *err)
+{
+    enum sbx_status st = n > SIZE_MAX / SBX_QUOTE_OCTAL_MOST
+                             ? sbx_err_set(err, SBX_E_LIMIT, 0, "a name is too long")
+                             : sbx_buf_reserve(out, sbx_quote_octal_len(bytes, n), err);
+    char *to;
+
+    if (st)
+        return st;
+    to = out->data + out->len;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        if (is_plain(bytes[i])) {
+            *to++ = bytes[i];
+            continue;
+        }
+        *to++ = '\\';
+        *to++ = (char)('0' + (c >> 6));
+        *to++ = (char)('0' + (c >> 3 & 7));
+        *to++ = (char)('0' + (c & 7));
+    }
+    *to = '\0';
+    out->len = (size_t)(to - out->data);
+    return SBX_OK;
+}

@@ -28,4 +28,14 @@ const char *sbx_quote_ascii(char *out, size_t cap, const char *bytes, size_t n);
 SBX_MUST_CHECK enum sbx_status sbx_quote_sh(struct sbx_buf *out, const char *bytes, size_t n,
                                             struct sbx_error *err);
 
+/* Appends bytes as part of a format of printf, within single quotes: letters, digits, `_`, `.`, `/`
+ * and `-` stand for themselves, all else becomes `\ooo`. Nothing is appended on failure. */
+SBX_MUST_CHECK enum sbx_status sbx_quote_octal(struct sbx_buf *out, const char *bytes, size_t n,
+                                               struct sbx_error *err);
+size_t sbx_quote_octal_len(const char *bytes, size_t n); /* how many bytes that appends */
+#define SBX_QUOTE_OCTAL_MOST 4                           /* for each byte at most */
+
+/* A path that begins with one of these is an option or an operator to find. */
+#define SBX_QUOTE_ODD "-!(),"
+
 #endif

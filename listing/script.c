@@ -15,8 +15,7 @@
  * 128 KiB. */
 #define NAMES_PER_PRINTF (32 * SBX_KIB)
 
-/* The longest escape of a byte, and of the prefix and the end of a name. */
-#define ESCAPED_MAX 4
+/* Of a name beside its escaped bytes: "./" and the NUL at its end. */
 #define NAME_EXTRA 6
 
 /* Undoes what profiles and other clients of the same shell may have done. What follows it in each
@@ -256,46 +255,23 @@ enum sbx_status sbx_list_script(const struct sbx_list_script *args, struct sbx_b
 
 static bool is_odd(const struct sbx_list_name *name)
 {
-    return name->path_len > 0 && memchr("-!(),", name->path[0], 5);
+    return name->path_len > 0 && memchr(SBX_QUOTE_ODD, name->path[0], strlen(SBX_QUOTE_ODD));
 }
 
-/* Appends a name for a printf format, ended by NUL. Octal escapes are all that every printf agrees
- * on; three digits each, so that a digit that follows is not taken in. */
+/* Appends a name for a printf format, ended by NUL. */
 static enum sbx_status add_name(struct sbx_buf *out, const struct sbx_list_name *name,
                                 struct sbx_error *err)
 {
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-";
-    enum sbx_status st;
-    char *to;
+    enum sbx_status st = SBX_OK;
 
     if (name->path_len == 0 || memchr(name->path, '\0', name->path_len))
         return sbx_err_set(err, SBX_E_USAGE, 0, "no name of a file: '%s'",
                            SBX_QUOTE_N(name->path, name->path_len));
-    if (name->path_len > SIZE_MAX / 8)
-        return sbx_err_set(err, SBX_E_LIMIT, 0, "a name is too long");
-    st = sbx_buf_reserve(out, name->path_len * ESCAPED_MAX + NAME_EXTRA, err);
-    if (st)
-        return st;
-    to = out->data + out->len;
-    if (is_odd(name)) {
-        *to++ = '.';
-        *to++ = '/';
-    }
-    for (size_t i = 0; i < name->path_len; i++) {
-        unsigned char c = (unsigned char)name->path[i];
-
-        if (memchr(plain, c, sizeof(plain) - 1)) {
-            *to++ = (char)c;
-            continue;
-        }
-        *to++ = '\\';
-        *to++ = (char)('0' + (c >> 6));
-        *to++ = (char)('0' + (c >> 3 & 7));
-        *to++ = (char)('0' + (c & 7));
-    }
-    out->len = (size_t)(to - out->data);
-    return sbx_buf_str(out, "\\000", err);
+    if (is_odd(name))
+        st = sbx_buf_str(out, "./", err);
+    if (!st)
+        st = sbx_quote_octal(out, name->path, name->path_len, err);
+    return st ? st : sbx_buf_str(out, "\\000", err);
 }
 
 /* A function that prints those of the names that are odd, or that are not, by some printf
@@ -309,7 +285,7 @@ static enum sbx_status add_names(const struct sbx_list_name *names, size_t n, bo
     for (size_t i = 0; i < n && !st; i++) {
         if (is_odd(&names[i]) != odd)
             continue;
-        most = names[i].path_len * ESCAPED_MAX + NAME_EXTRA;
+        most = names[i].path_len * SBX_QUOTE_OCTAL_MOST + NAME_EXTRA;
         if (out->len > start && out->len - start + most > NAMES_PER_PRINTF) {
             st = sbx_buf_str(out, "'\nprintf '", err);
             start = out->len;

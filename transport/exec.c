@@ -96,7 +96,7 @@ static enum sbx_status gather(const struct sbx_call *call, const struct sbx_queu
         if (next != SBX_NEXT_FILE)
             break;
         batch->files[batch->n++] = file;
-        batch->names += sbx_exec_script_name_len(file);
+        batch->names += sbx_quote_octal_len(file->path, file->path_len);
         if (__builtin_add_overflow(batch->bytes, file->size, &batch->bytes))
             batch->bytes = UINT64_MAX;
     }

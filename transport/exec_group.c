@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/quote.h"
 
 #define RECORD_MAX 160 /* bytes of a record beside its path: three numbers, blanks, NUL */
 
 /* `recs` gives names to find as they are, which would take these for options or operators. */
 static bool is_odd(const struct sbx_wanted *file)
 {
-    return file->path_len == 0 || memchr("-!(),", file->path[0], 5);
+    return file->path_len == 0 || memchr(SBX_QUOTE_ODD, file->path[0], strlen(SBX_QUOTE_ODD));
 }
 
 size_t sbx_exec_group(const struct sbx_wanted *const files[], size_t n, size_t singles, size_t at)

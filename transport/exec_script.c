@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 
+#include "base/quote.h"
 #include "transport/exec_group.h"
 
 /* Undoes what profiles do. Then one subshell, which is parsed whole before it runs. */
@@ -57,46 +58,13 @@ static const char group_function[] =
 
 static const char epilogue[] = "echo \"\n$sbx_n end\"\n) </dev/null\n";
 
-/* What stands for itself. A '%' does not: names are a format of printf. */
-static bool is_plain(unsigned char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '/' || c == '-';
-}
-
-size_t sbx_exec_script_name_len(const struct sbx_wanted *file)
-{
-    size_t i, n = 0;
-
-    for (i = 0; i < file->path_len; i++)
-        n += is_plain((unsigned char)file->path[i]) ? 1 : 4;
-    return n;
-}
-
-static enum sbx_status add_name(struct sbx_buf *out, const struct sbx_wanted *file,
-                                struct sbx_error *err)
-{
-    enum sbx_status st = sbx_buf_reserve(out, sbx_exec_script_name_len(file), err);
-    size_t i;
-
-    for (i = 0; i < file->path_len && !st; i++) {
-        unsigned char c = (unsigned char)file->path[i];
-
-        if (is_plain(c))
-            st = sbx_buf_add(out, &file->path[i], 1, err);
-        else
-            st = sbx_buf_printf(out, err, "\\%03o", c);
-    }
-    return st;
-}
-
 static enum sbx_status add_file(struct sbx_buf *out, const struct sbx_wanted *file, size_t index,
                                 struct sbx_error *err)
 {
     enum sbx_status st = sbx_buf_printf(out, err, "sbx_f %zu %" PRIu64 " '", index, file->size);
 
     if (!st)
-        st = add_name(out, file, err);
+        st = sbx_quote_octal(out, file->path, file->path_len, err);
     if (!st)
         st = sbx_buf_str(out, "'\n", err);
     return st;
@@ -116,7 +84,7 @@ static enum sbx_status add_group(struct sbx_buf *out, const struct sbx_wanted *c
     for (i = 0; i < count && !st; i++) {
         st = sbx_buf_str(out, " '", err);
         if (!st)
-            st = add_name(out, files[first + i], err);
+            st = sbx_quote_octal(out, files[first + i]->path, files[first + i]->path_len, err);
         if (!st)
             st = sbx_buf_str(out, "'", err);
     }

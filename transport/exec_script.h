@@ -29,9 +29,6 @@
 #include "base/error.h"
 #include "sbx/transport.h"
 
-/* Characters that the path of a file takes in the script. */
-size_t sbx_exec_script_name_len(const struct sbx_wanted *file);
-
 /* Appends the script for files[0..n), of which files[0..singles) go one by one. `snippet` as in
  * struct sbx_call. */
 SBX_MUST_CHECK enum sbx_status sbx_exec_script(const char *nonce, const char *snippet,

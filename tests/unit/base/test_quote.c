@@ -210,15 +210,30 @@ static void a_word_that_does_not_fit_leaves_nothing(void **state SBX_UNUSED)
     assert_int_equal(differs, 0);
 }
 
+static void a_name_for_printf_holds_octal_escapes(void **state SBX_UNUSED)
+{
+    static const char bytes[] = "aZ_9./- %\\'\n\0"
+                                "1\xff";
+    struct sbx_buf out = SBX_BUF_INIT(64);
+
+    assert_int_equal(sbx_quote_octal(&out, bytes, sizeof(bytes) - 1, NULL), SBX_OK);
+    assert_string_equal(out.data, "aZ_9./-\\040\\045\\134\\047\\012\\0001\\377");
+    assert_int_equal(out.len, sbx_quote_octal_len(bytes, sizeof(bytes) - 1));
+    assert_int_equal(sbx_quote_octal(&out, bytes, sizeof(bytes) - 1, NULL), SBX_E_LIMIT);
+    assert_int_equal(out.len, sbx_quote_octal_len(bytes, sizeof(bytes) - 1));
+    sbx_buf_done(&out);
+}
+
 int main(void)
 {
-    struct CMUnitTest tests[N_ELEMENTS(rows) + N_ELEMENTS(cuts) + 2 * N_ELEMENTS(words) + 4] = {
+    struct CMUnitTest tests[N_ELEMENTS(rows) + N_ELEMENTS(cuts) + 2 * N_ELEMENTS(words) + 5] = {
         cmocka_unit_test(cutting_never_breaks_anything),
         cmocka_unit_test(no_room_at_all_writes_nothing),
         cmocka_unit_test(two_quotes_in_one_call_do_not_meet),
         cmocka_unit_test(a_word_that_does_not_fit_leaves_nothing),
+        cmocka_unit_test(a_name_for_printf_holds_octal_escapes),
     };
-    size_t n = rows_add(tests, 4, rows, N_ELEMENTS(rows), sizeof(rows[0]), quotes);
+    size_t n = rows_add(tests, 5, rows, N_ELEMENTS(rows), sizeof(rows[0]), quotes);
 
     n = rows_add(tests, n, cuts, N_ELEMENTS(cuts), sizeof(cuts[0]), is_cut);
     n = rows_add(tests, n, words, N_ELEMENTS(words), sizeof(words[0]), quotes_a_word);
