@@ -17,8 +17,8 @@
 #include "base/utf8.h"
 #include "fsutil/dir.h"
 #include "preflight/fold.h"
+#include "preflight/path.h"
 
-#define OURS ".sbx-sync"
 #define MAX_ENTRIES (UINT32_MAX / 4)
 #define FIRST_SLOTS 64u
 
@@ -155,7 +155,7 @@ static enum sbx_status read_all(struct sbx_fs_index *index, int dirfd, struct sb
     while (!st && (st = sbx_fs_dir_next(dir, &name, err)) == SBX_OK && name) {
         size_t n = strlen(name);
 
-        if (strncmp(name, OURS, strlen(OURS)) == 0 || !sbx_utf8_valid(name, n))
+        if (strncmp(name, SBX_PRE_OURS, strlen(SBX_PRE_OURS)) == 0 || !sbx_utf8_valid(name, n))
             continue;
         st = sbx_fs_index_add(index, name, n, err);
         /* A limit of ours, but what is too large is a directory of the host. */

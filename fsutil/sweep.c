@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fsutil/dir.h"
+#include "preflight/path.h"
 
 /* Readings of a directory: removing while reading makes some file systems skip entries. More are
  * not done, since others could go on making such names. */
@@ -15,7 +16,7 @@
 
 static bool is_ours(const char *name, const char *token)
 {
-    const char *prefix = ".sbx-sync.";
+    const char *prefix = SBX_PRE_OURS ".";
     size_t n = strlen(prefix), m = strlen(token), digits;
 
     if (strncmp(name, prefix, n) != 0 || strncmp(name + n, token, m) != 0 || name[n + m] != '.')

@@ -14,10 +14,12 @@
 #include "fsutil/durable.h"
 #include "fsutil/file.h"
 #include "fsutil/walk.h"
+#include "preflight/path.h"
 
 void sbx_fs_tmp_name(char ret[SBX_TMP_NAME], const char *token, uint64_t serial)
 {
-    (void)snprintf(ret, SBX_TMP_NAME, ".sbx-sync.%.*s.%" PRIu64, SBX_TOKEN_CHARS, token, serial);
+    (void)snprintf(ret, SBX_TMP_NAME, SBX_PRE_OURS ".%.*s.%" PRIu64, SBX_TOKEN_CHARS, token,
+                   serial);
 }
 
 enum sbx_status sbx_fs_tmp_open_mode(struct sbx_fs_tmp *t, int dirfd, const char *token,

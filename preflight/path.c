@@ -33,8 +33,7 @@ static const unsigned char class_of[256] = {
 };
 /* clang-format on */
 
-#define OURS ".sbx-sync"
-#define OURS_LEN (sizeof(OURS) - 1)
+#define OURS_LEN (sizeof(SBX_PRE_OURS) - 1)
 
 /* What was found anywhere in a path. */
 struct facts {
@@ -124,7 +123,8 @@ static bool is_ours(const char *c, size_t n)
     do
         i += sbx_utf8_decode(c + i, n - i, &cp);
     while (i < n && sbx_pre_ignorable(cp));
-    return cp == '.' && sbx_pre_key_at(c, n, key) >= OURS_LEN && memcmp(key, OURS, OURS_LEN) == 0;
+    return cp == '.' && sbx_pre_key_at(c, n, key) >= OURS_LEN &&
+           memcmp(key, SBX_PRE_OURS, OURS_LEN) == 0;
 }
 
 /* U+0080 to U+009F. */
@@ -153,7 +153,7 @@ static void look_at(const char *c, size_t n, bool ascii, struct facts *f)
     else if (!ascii && n <= SBX_MAX_COMPONENT)
         f->ours |= is_ours(c, n);
     else if (c[0] == '.' && n >= OURS_LEN)
-        f->ours |= same_folded(c, OURS, OURS_LEN);
+        f->ours |= same_folded(c, SBX_PRE_OURS, OURS_LEN);
     f->trailing |= c[n - 1] == '.' || c[n - 1] == ' ';
     f->device |= is_device(c, n);
 }
@@ -209,11 +209,9 @@ struct sbx_pre_path_reasons sbx_pre_path_reasons(const char *bytes, size_t n)
     return both;
 }
 
-enum sbx_status sbx_pre_path(const char *bytes, size_t n, enum sbx_names names,
-                             enum sbx_reason *ret, struct sbx_error *err SBX_UNUSED)
+enum sbx_reason sbx_pre_path(const char *bytes, size_t n, enum sbx_names names)
 {
     struct sbx_pre_path_reasons both = sbx_pre_path_reasons(bytes, n);
 
-    *ret = names == SBX_NAMES_POSIX ? both.posix : both.portable;
-    return SBX_OK;
+    return names == SBX_NAMES_POSIX ? both.posix : both.portable;
 }

@@ -20,6 +20,7 @@
 #define SBX_MANIFEST_FAMILY "sbx-sync/manifest/"
 #define SBX_MANIFEST_SCHEMA SBX_MANIFEST_FAMILY "1"
 #define SBX_MANIFEST_DIGEST "blake2b-256"
+#define SBX_MANIFEST_TRAILER 512u /* bytes at the end in which the trailer line must be */
 
 #define SBX_MANIFEST_NAMES_PORTABLE "portable"
 #define SBX_MANIFEST_NAMES_POSIX "posix"

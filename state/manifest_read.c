@@ -17,9 +17,6 @@
 #include "state/manifest.h"
 #include "state/manifest_format.h"
 
-/* Bytes at the end of the file in which the trailer line must be. */
-#define TRAILER_ROOM 512u
-
 struct sbx_manifest_reader {
     int fd; /* owned */
     struct sbx_manifest_header header;
@@ -195,8 +192,8 @@ static enum sbx_status read_trailer(struct sbx_manifest_reader *r, uint64_t size
                                     struct sbx_error *err)
 {
     SBX_JSON_AUTO struct sbx_json *json = NULL;
-    size_t room = size < TRAILER_ROOM ? (size_t)size : TRAILER_ROOM, n = 0;
-    char tail[TRAILER_ROOM];
+    size_t room = size < SBX_MANIFEST_TRAILER ? (size_t)size : SBX_MANIFEST_TRAILER, n = 0;
+    char tail[SBX_MANIFEST_TRAILER];
     const char *begin, *text;
     enum sbx_status st = sbx_fs_read_at(r->fd, size - room, tail, room, &n, err);
 
@@ -393,12 +390,9 @@ static enum sbx_status check_path(struct sbx_manifest_reader *r, const struct sb
                                   struct sbx_error *err)
 {
     size_t least = line->path_len < r->prev_len ? line->path_len : r->prev_len;
-    enum sbx_reason reason = SBX_REASON_NONE;
-    enum sbx_status st = sbx_pre_path(line->path, line->path_len, r->header.names, &reason, err);
-    int c = st || reason ? 0 : memcmp(line->path, r->prev, least);
+    enum sbx_reason reason = sbx_pre_path(line->path, line->path_len, r->header.names);
+    int c = reason ? 0 : memcmp(line->path, r->prev, least);
 
-    if (st)
-        return st;
     if (reason)
         return damaged(err, "a path that preflight refuses");
     if (c < 0 || (c == 0 && line->path_len <= r->prev_len))

@@ -15,7 +15,6 @@
 #include "state/manifest_format.h"
 
 #define FLUSH_AT (64 * SBX_KIB)
-#define TRAILER_ROOM 512u /* bytes of the file kept for the trailer */
 
 struct sbx_manifest_writer {
     struct sbx_fs_tmp tmp;
@@ -59,7 +58,7 @@ static enum sbx_status accept_bytes(struct sbx_manifest_writer *w, size_t from,
 {
     size_t n = w->buf.len - from;
 
-    if (n > SBX_MAX_MANIFEST_LINE || w->bytes + n > SBX_MAX_MANIFEST - TRAILER_ROOM) {
+    if (n > SBX_MAX_MANIFEST_LINE || w->bytes + n > SBX_MAX_MANIFEST - SBX_MANIFEST_TRAILER) {
         w->failed = sbx_err_set(err, SBX_E_LIMIT, 0, "a line or the whole would be over its limit");
         return w->failed;
     }
@@ -165,12 +164,9 @@ static enum sbx_status check_line(struct sbx_manifest_writer *w, const struct sb
                                   struct sbx_error *err)
 {
     size_t least = line->path_len < w->prev_len ? line->path_len : w->prev_len;
-    enum sbx_reason reason = SBX_REASON_NONE;
-    enum sbx_status st = sbx_pre_path(line->path, line->path_len, w->names, &reason, err);
-    int c = st || reason ? 0 : memcmp(line->path, w->prev, least);
+    enum sbx_reason reason = sbx_pre_path(line->path, line->path_len, w->names);
+    int c = reason ? 0 : memcmp(line->path, w->prev, least);
 
-    if (st)
-        return st;
     if (reason || line->size > INT64_MAX || line->host.size > INT64_MAX ||
         line->mtime.nsec >= SBX_NS_PER_S || line->ctime.nsec >= SBX_NS_PER_S)
         return sbx_err_set(err, SBX_E_USAGE, 0, "manifest: a line that could not be read again");

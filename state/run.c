@@ -74,7 +74,6 @@ static enum sbx_status damaged(struct sbx_error *err)
 static enum sbx_status add_line(struct record *r, const char *text, size_t n, struct sbx_error *err)
 {
     SBX_JSON_AUTO struct sbx_json *json = NULL;
-    enum sbx_reason reason = SBX_REASON_NONE;
     const char *value;
     size_t len;
     enum sbx_status st = sbx_json_parse(text, n, &json, err);
@@ -90,11 +89,9 @@ static enum sbx_status add_line(struct record *r, const char *text, size_t n, st
     }
     if (!r->token || !sbx_json_get_str(json, "dir", &value, &len))
         return damaged(err);
-    if (len > 0)
-        st = sbx_pre_path(value, len, SBX_NAMES_POSIX, &reason, err);
-    if (!st && reason)
+    if (len > 0 && sbx_pre_path(value, len, SBX_NAMES_POSIX))
         return damaged(err);
-    return st ? st : add_item(r, value, len, err);
+    return add_item(r, value, len, err);
 }
 
 /* SBX_E_REMOTE: damaged. */
@@ -284,23 +281,19 @@ enum sbx_status sbx_run_begin(struct sbx_run *run, int statedir, struct sbx_erro
 enum sbx_status sbx_run_note(struct sbx_run *run, const char *path, size_t n, struct sbx_error *err)
 {
     SBX_JSON_AUTO struct sbx_json *json = NULL;
-    enum sbx_reason reason = SBX_REASON_NONE;
-    enum sbx_status st = SBX_OK;
+    enum sbx_status st;
 
     if (run->fd < 0)
         return sbx_err_host(err, EBADF, "write", "run record that has failed before");
     if (run->noted && run->last.len == n && (n == 0 || memcmp(run->last.data, path, n) == 0))
         return SBX_OK;
-    if (n > 0)
-        st = sbx_pre_path(path, n, SBX_NAMES_POSIX, &reason, err);
-    if (!st && reason)
+    if (n > 0 && sbx_pre_path(path, n, SBX_NAMES_POSIX))
         return sbx_err_set(err, SBX_E_USAGE, 0, "a directory that preflight refuses");
     json = sbx_json_object();
     sbx_json_add_bytes(json, "dir", path, n);
     run->noted = false;
     sbx_buf_clear(&run->last);
-    if (!st)
-        st = append(run, json, err);
+    st = append(run, json, err);
     if (!st)
         st = sbx_buf_add(&run->last, path, n, err);
     run->noted = !st;

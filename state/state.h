@@ -9,8 +9,9 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "preflight/path.h"
 
-#define SBX_STATE_DIR ".sbx-sync"
+#define SBX_STATE_DIR SBX_PRE_OURS
 
 struct sbx_state {
     int dirfd;    /* owned; -1: read-only and there is none */

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "fsutil/file.h"
 #include "fsutil/walk.h"
+#include "state/manifest_format.h"
 #include "sync/budget.h"
 #include "sync/pass.h"
 
@@ -324,7 +325,7 @@ static enum sbx_status allocate(struct sbx_pass *p, uint32_t **ret_scratch, stru
 /* The pass goes on as if there were no manifest. */
 static void distrust(struct sbx_pass *p, const struct sbx_error *why)
 {
-    static const char path[] = ".sbx-sync/manifest.jsonl";
+    static const char path[] = SBX_STATE_DIR "/" SBX_MANIFEST_FILE;
 
     sbx_pass_warn(p, SBX_WARN_MANIFEST);
     sbx_observe_text(&p->observer, path, sizeof(path) - 1, why->msg);

@@ -27,25 +27,18 @@ static enum sbx_status next_old(struct merge *m, struct sbx_error *err)
 }
 
 /* A line that was written under another profile may hold a name that this one refuses. */
-static enum sbx_status name_fits(const struct merge *m, bool *ret, struct sbx_error *err)
+static bool name_fits(const struct merge *m)
 {
-    const struct sbx_options *o = m->p->o;
-    enum sbx_reason reason = SBX_REASON_NONE;
-    enum sbx_status st = SBX_OK;
+    enum sbx_names names = m->p->o->names;
 
-    if (sbx_manifest_header(m->p->manifest)->names != o->names)
-        st = sbx_pre_path(m->old.path, m->old.path_len, o->names, &reason, err);
-    *ret = reason == SBX_REASON_NONE;
-    return st;
+    return sbx_manifest_header(m->p->manifest)->names == names ||
+           !sbx_pre_path(m->old.path, m->old.path_len, names);
 }
 
 static enum sbx_status keep_old(struct merge *m, struct sbx_error *err)
 {
-    bool fits = false;
-    enum sbx_status st = name_fits(m, &fits, err);
-
-    if (st || !fits)
-        return st;
+    if (!name_fits(m))
+        return SBX_OK;
     return sbx_manifest_writer_text(m->writer, m->text, m->text_len, err);
 }
 

@@ -47,25 +47,13 @@ static inline bool names_bytes(const char *text, struct sbx_buf *out)
 /* The reason that the report spells so, NONE for "ok"; SBX_REASONS for anything else. */
 static inline enum sbx_reason names_reason(const char *text)
 {
-    static const char *const all[SBX_REASONS] = {
-        [SBX_REASON_NONE] = "ok",
-        [SBX_REFUSE_ENCODING] = "encoding",
-        [SBX_REFUSE_TRAVERSAL] = "traversal",
-        [SBX_REFUSE_TOO_LONG] = "too-long",
-        [SBX_REFUSE_TOO_DEEP] = "too-deep",
-        [SBX_REFUSE_RESERVED_NAME] = "reserved-name",
-        [SBX_REFUSE_SEPARATOR] = "separator",
-        [SBX_REFUSE_CONTROL] = "control",
-        [SBX_REFUSE_RESERVED_CHAR] = "reserved-char",
-        [SBX_REFUSE_TRAILING] = "trailing",
-        [SBX_REFUSE_BAD_TIME] = "bad-time",
-        [SBX_REFUSE_ALIAS] = "alias",
-        [SBX_EXCLUDE_PATTERN] = "excluded",
-    };
-    int reason = 0;
+    int reason = SBX_REASON_NONE;
 
-    while (reason < SBX_REASONS && (!all[reason] || strcmp(all[reason], text) != 0))
+    if (strcmp(text, "ok") == 0)
+        return SBX_REASON_NONE;
+    do
         reason++;
+    while (reason < SBX_REASONS && strcmp(sbx_reason_name((enum sbx_reason)reason), text) != 0);
     return (enum sbx_reason)reason;
 }
 
