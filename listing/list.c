@@ -225,8 +225,6 @@ static void merge(struct sbx_list *list)
             list->records[kept++] = *r;
             continue;
         }
-        if (last->flags & SBX_RECORD_CONFLICT)
-            continue;
         if (same_facts(last, r))
             list->duplicates = true;
         else
@@ -246,7 +244,7 @@ static void mark_young(struct sbx_list *list)
     for (size_t i = 0; i < list->n; i++) {
         struct sbx_record *r = &list->records[i];
 
-        if (r->ctime.nsec == 0 && r->ctime.sec >= since && !(r->flags & SBX_RECORD_BAD_TIME))
+        if (r->ctime.nsec == 0 && r->ctime.sec >= since)
             r->flags |= SBX_RECORD_YOUNG;
     }
 }
