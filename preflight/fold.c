@@ -10,8 +10,6 @@
 
 /* No character has more than three code points in NFD and folded for two bytes of UTF-8. */
 #define MAX_CPS (SBX_MAX_KEYED / 2 * 3)
-/* A code point carries its combining class above these bits while it is sorted. */
-#define CP_BITS 21
 
 #define NFD (UTF8PROC_STABLE | UTF8PROC_DECOMPOSE)
 #define FOLD (UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_CASEFOLD)
@@ -141,20 +139,37 @@ static int32_t combining_class(int32_t cp)
     return cp < 0x300 ? 0 : (int32_t)utf8proc_get_property(cp)->combining_class;
 }
 
-/* Canonical ordering. By insertion: a text of nothing but marks in the worst order costs twice
- * what it costs in the best at most, since SBX_MAX_KEYED bounds it. */
+/* Puts a run of marks in the order of their classes, and those of one class in theirs. By counting,
+ * since a peer chooses how many there are and in which order. */
+static void reorder_run(int32_t *cps, size_t n)
+{
+    unsigned char classes[MAX_CPS];
+    int32_t ordered[MAX_CPS];
+    size_t place[256 + 1] = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        classes[i] = (unsigned char)combining_class(cps[i]);
+        place[classes[i] + 1]++;
+    }
+    for (size_t class = 1; class <= 256; class ++)
+        place[class] += place[class - 1];
+    for (size_t i = 0; i < n; i++)
+        ordered[place[classes[i]]++] = cps[i];
+    memcpy(cps, ordered, n * sizeof(*cps));
+}
+
+/* Canonical ordering: what has no class stays where it is. */
 static void reorder(int32_t *cps, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        int32_t class = combining_class(cps[i]), mark = cps[i] | class << CP_BITS;
-        size_t j = i;
+    size_t from = 0;
 
-        for (; class > 0 && j > 0 && cps[j - 1] >> CP_BITS > class; j--)
-            cps[j] = cps[j - 1];
-        cps[j] = mark;
+    for (size_t i = 0; i <= n; i++) {
+        if (i < n && combining_class(cps[i]) > 0)
+            continue;
+        if (i - from > 1)
+            reorder_run(cps + from, i - from);
+        from = i + 1;
     }
-    for (size_t i = 0; i < n; i++)
-        cps[i] &= (1 << CP_BITS) - 1;
 }
 
 /* Composes what is decomposed and ordered. utf8proc 2.8 lets U+11A7, which stands just below the
