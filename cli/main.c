@@ -8,6 +8,7 @@
 #include <sbx/sync.h>
 #include <sbx/transport.h>
 
+#include "cli/array.h"
 #include "cli/clock.h"
 #include "cli/opts.h"
 #include "cli/output.h"
@@ -60,7 +61,7 @@ static void catch_signals(void)
     struct sigaction act = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 
     (void)sigemptyset(&act.sa_mask);
-    for (size_t i = 0; i < sizeof(end_signals) / sizeof(end_signals[0]); i++) {
+    for (size_t i = 0; i < N_ELEMENTS(end_signals); i++) {
         struct sigaction old;
 
         if (sigaction(end_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)

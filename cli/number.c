@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "cli/array.h"
+
 static const struct suffix {
     const char *text;
     uint64_t factor;
@@ -50,7 +52,7 @@ enum sbx_cli_number sbx_cli_size(const char *text, uint64_t *ret)
     size_t n = digits(text);
     uint64_t value;
 
-    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+    for (size_t i = 0; i < N_ELEMENTS(suffixes); i++) {
         enum sbx_cli_number res;
 
         if (strcmp(text + n, suffixes[i].text) != 0)

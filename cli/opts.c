@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/array.h"
 #include "cli/number.h"
 #include "cli/text.h"
 
-#define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define LONG_BASE 256 /* getopt's value of row 0: above every letter */
 
 struct row;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/array.h"
 #include "cli/text.h"
 
 #define NAMED_FILES 20u  /* lines about files that were not brought over */
@@ -256,11 +257,6 @@ static void add_outcome(struct line *line, const struct sbx_report *report,
         add(line, ")");
 }
 
-static const char *pass_text(enum sbx_pass_outcome pass)
-{
-    return pass == SBX_PASS_COMPLETE ? "complete" : pass == SBX_PASS_PARTIAL ? "partial" : "failed";
-}
-
 static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *report)
 {
     enum sbx_listing_state listing = sbx_report_listing(report);
@@ -268,7 +264,7 @@ static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *
     bool dry_run = out->opts->pass.dry_run;
     struct line line = {.n = 0};
 
-    for (size_t i = 0; i < sizeof(outcomes) / sizeof(outcomes[0]); i++) {
+    for (size_t i = 0; i < N_ELEMENTS(outcomes); i++) {
         bool always = outcomes[i].outcome == SBX_WOULD_PUBLISH ? dry_run
                       : outcomes[i].outcome == SBX_PUBLISHED   ? !dry_run
                                                                : outcomes[i].always;
@@ -277,7 +273,7 @@ static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *
             add_outcome(&line, report, &outcomes[i]);
     }
     add(&line, "; %s received in %.1f s: %s", SBX_CLI_BYTES(sbx_report_received(report)),
-        sbx_report_elapsed(report), pass_text(sbx_report_outcome(report)));
+        sbx_report_elapsed(report), sbx_pass_outcome_name(sbx_report_outcome(report)));
     if (listing != SBX_LISTING_NONE && listing != SBX_LISTING_COMPLETE)
         add(&line, " (listing %s)", sbx_listing_state_name(listing));
     if (posix)

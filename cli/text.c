@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/array.h"
+
 #define ELLIPSIS "..."
 
 /* Bytes of the escape or character at p, which is one that the library or sbx_cli_quote wrote. */
@@ -71,7 +73,7 @@ const char *sbx_cli_bytes(char out[SBX_CLI_SIZE_MAX], uint64_t bytes)
         return out;
     }
     /* 999.95 would be rounded to a fourth digit before the point. */
-    for (; value >= 999.95 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+    for (; value >= 999.95 && i + 1 < N_ELEMENTS(units); i++)
         value /= 1000;
     (void)snprintf(out, SBX_CLI_SIZE_MAX, "%.1f %s", value, units[i]);
     return out;

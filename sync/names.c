@@ -74,6 +74,12 @@ static const char *const listing_states[] = {
     [SBX_LISTING_DEADLINE] = "deadline",
 };
 
+static const char *const pass_outcomes[] = {
+    [SBX_PASS_FAILED] = "failed",
+    [SBX_PASS_PARTIAL] = "partial",
+    [SBX_PASS_COMPLETE] = "complete",
+};
+
 static const char *name_of(const char *const *names, size_t n, unsigned value)
 {
     return value < n && names[value] ? names[value] : "";
@@ -97,4 +103,9 @@ const char *sbx_warning_name(enum sbx_warning warning)
 const char *sbx_listing_state_name(enum sbx_listing_state state)
 {
     return name_of(listing_states, N_ELEMENTS(listing_states), state);
+}
+
+const char *sbx_pass_outcome_name(enum sbx_pass_outcome outcome)
+{
+    return name_of(pass_outcomes, N_ELEMENTS(pass_outcomes), outcome);
 }

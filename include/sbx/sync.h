@@ -29,8 +29,7 @@
 extern "C" {
 #endif
 
-/* Prepares the libraries below. Call it once before threads are started; calling it again is fine.
- */
+/* Prepares the libraries below. Call it once before threads are started; again is fine. */
 SBX_API SBX_MUST_CHECK enum sbx_status sbx_init(struct sbx_error *err);
 
 /* The version of the library that is running, such as "0.1.0". */
@@ -138,6 +137,8 @@ enum sbx_pass_outcome {
     /* everything listed is published, unchanged or excluded, and the listing had no warning */
     SBX_PASS_COMPLETE,
 };
+/* "complete", "partial", "failed". */
+SBX_API const char *sbx_pass_outcome_name(enum sbx_pass_outcome outcome);
 
 enum sbx_listing_state {
     SBX_LISTING_NONE = 0, /* the pass ended before it was asked for */
