@@ -23,8 +23,7 @@ int64_t sbx_clock_epoch(void)
     return (int64_t)read_clock(CLOCK_REALTIME).tv_sec;
 }
 
-/* Rounded up, since 0 means "do not wait": the last part of a millisecond would be spent spinning.
- */
+/* Rounded up, since 0 means "do not wait": the last of a millisecond would be spent spinning. */
 int sbx_clock_poll_ms(uint64_t deadline_ns, int most)
 {
     uint64_t now, ms;

@@ -3,8 +3,7 @@
 #include "base/coding.h"
 
 /* What a character is: DIGIT with its value in the bits below, or one of the others. A table, since
- * a listing of 32 MiB passes through here; DIGIT survives an & of four characters if all have it.
- */
+ * a listing of 32 MiB passes through here; DIGIT survives an & of four if all have it. */
 #define FOREIGN 0x00
 #define BLANK 0x01
 #define PAD 0x02

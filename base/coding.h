@@ -1,5 +1,4 @@
-/* Strict incremental decoders of base64 (RFC 4648, section 4, padding required) and of hex pairs.
- */
+/* Strict incremental decoders of base64 (RFC 4648, section 4, with padding) and of hex pairs. */
 #ifndef BASE_CODING_H
 #define BASE_CODING_H
 

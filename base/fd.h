@@ -6,8 +6,7 @@
 
 #include "base/attr.h"
 
-/* Closes *fd if open and forgets it; keeps errno. Never retries: after EINTR Linux has closed it.
- */
+/* Closes *fd if open and forgets it; keeps errno. No retries: after EINTR Linux has closed it. */
 void sbx_fd_close(int *fd);
 
 /* Hands *fd over to the receiver; the owner is left with -1. */

@@ -1,5 +1,5 @@
-/* Every limit and every tuned number, once, with unit and reason. Those marked [option] are
- * defaults that the user can set. */
+/* Every limit on a peer and every tuned number, once, with unit and reason. Those marked [option]
+ * are defaults that the user can set. */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H
 
@@ -49,8 +49,7 @@
  * 3 to 6 ms on a small virtual machine, where /usr/share/doc has 5,000 files. */
 #define SBX_GROUP_FILES 200u           /* files of a group */
 #define SBX_GROUP_FILE (128 * SBX_KIB) /* bytes of a file in it */
-#define SBX_GROUP_BYTES                                                                            \
-    (1 * SBX_MIB) /* bytes of a group, which is held in memory until it is proved */
+#define SBX_GROUP_BYTES (1 * SBX_MIB)  /* bytes of a group: held in memory until proved */
 #define SBX_GROUP_NAMES (32 * SBX_KIB) /* bytes of its paths: arguments of one command */
 #define SBX_BATCHES_AHEAD 2u           /* batches received and not yet published */
 /* Seconds kept for confirm, publish and record: the most of this and a tenth, but at most half of

@@ -1,5 +1,4 @@
-/* Any bytes come in, trusted with nothing; out comes whether they are UTF-8, and what they spell.
- */
+/* Any bytes come in, trusted with nothing; out comes whether they are UTF-8, and what it says. */
 #include "base/utf8.h"
 
 /* How many bytes the lead byte announces, and the range of the second one (which alone rules out

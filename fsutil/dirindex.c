@@ -1,7 +1,6 @@
 /* In come names of a host directory, which other users and earlier passes have chosen: any bytes
  * but NUL and slash. The table is keyed-hashed, and keeps two spellings for a key however many
- * there are, so that nobody can make it slow. Out goes whether another spelling of a name is there.
- */
+ * there are, so that nobody can make it slow. Out goes whether a name has another one there. */
 #include "fsutil/dirindex.h"
 
 #include <errno.h>

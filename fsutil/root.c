@@ -47,8 +47,7 @@ static enum sbx_status make_root(const char *dest, struct sbx_error *err)
 }
 
 /* The new entry in the directory above belongs to nobody's batch, so it is synced here. Only an
- * attempt: that directory need not be readable for us, and its file system may have no such sync.
- */
+ * attempt: that directory need not be readable for us, and its file system may not know it. */
 static void sync_above(int fd)
 {
     SBX_FD_AUTO int above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -34,8 +34,7 @@ struct sbx_fs_tmp {
 /* Writes the name that the temporary of this token and serial has. */
 void sbx_fs_tmp_name(char ret[SBX_TMP_NAME], const char *token, uint64_t serial);
 
-/* Makes ".sbx-sync.<token>.<serial>", exclusively, 0666 & umask (or the directory's default ACL).
- */
+/* Makes ".sbx-sync.<token>.<serial>", exclusively, 0666 & umask (or the default ACL's). */
 SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_open(struct sbx_fs_tmp *t, int dirfd, const char *token,
                                                uint64_t serial, struct sbx_error *err);
 /* The same with another mode than 0666 to begin with. */
@@ -56,8 +55,7 @@ struct sbx_fs_finish {
     bool sync; /* fsync before close */
 };
 /* Sets mode and times, syncs, closes (the result of close counts). *ret_no_times and *ret_no_mode
- * tell that the host would not (EPERM, ENOTSUP, …): a warning. On failure the temporary is removed.
- */
+ * tell that the host would not (EPERM, ENOTSUP, …): a warning. On failure the temporary is gone. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_tmp_finish(struct sbx_fs_tmp *t,
                                                  const struct sbx_fs_finish *how,
                                                  bool *ret_no_times, bool *ret_no_mode,

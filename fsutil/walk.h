@@ -32,8 +32,7 @@ void sbx_fs_walk_free(struct sbx_fs_walk *walk);
  * directories that turn out to be the same (device, inode) are kept. */
 void sbx_fs_walk_again(struct sbx_fs_walk *walk);
 
-/* ENAMETOOLONG, EILSEQ, EINVAL: of a call that was given a name, the host will not have the name.
- */
+/* ENAMETOOLONG, EILSEQ, EINVAL: the host will not have the name that the call was given. */
 bool sbx_fs_is_name_error(int os_errno);
 
 enum sbx_fs_go {

@@ -1,6 +1,5 @@
 /* The two lines of a listing script that are no data come in, as the sandbox chose to send them and
- * trusted with nothing. Out goes what they say, if it is something that the script can have said.
- */
+ * trusted with nothing. Out goes what they say, if it is something that the script can say. */
 #include "listing/frame.h"
 
 #include <string.h>

@@ -31,8 +31,7 @@ enum sbx_status sbx_list_write(void *ctx, const void *bytes, size_t n, struct sb
 
 /* The script's output has ended, and the script with it, as `ended` says. SBX_OK: the listing is
  * valid (or its root is missing, no directory, or denied); its records are sorted by path, each
- * path once, young ones marked. Else SBX_E_REMOTE or SBX_E_LIMIT, and the listing has no records.
- */
+ * path once, young ones marked. Else SBX_E_REMOTE or SBX_E_LIMIT, and there are no records. */
 SBX_MUST_CHECK enum sbx_status sbx_list_end(struct sbx_list *list, struct sbx_exit ended,
                                             struct sbx_error *err);
 

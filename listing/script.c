@@ -1,7 +1,6 @@
 /* Makes the shell text that runs in the sandbox. Comes in: a root and names, which may hold any
  * byte but NUL (names were chosen by the sandbox); both leave quoted or as octal escapes, so that
- * none of them is ever shell text. What the scripts print is not trusted: see decode.c and list.c.
- */
+ * none of them is ever shell text. What they print is not trusted: see decode.c and list.c. */
 #include "listing/script.h"
 
 #include <stdbool.h>
@@ -23,9 +22,7 @@
 static const char prologue[] =
     "\ntrap '' PIPE; unset IFS; set +euCfxv; unalias -a 2>/dev/null\n(\n";
 
-/* `missing` and `denied` differ only in whether the nearest directory that is there may be
- * searched.
- */
+/* `missing` and `denied` differ in whether the nearest directory that is there may be searched. */
 static const char root_state[] =
     "LC_ALL=C; TZ=UTC0; export LC_ALL TZ R; unset GZIP POSIXLY_CORRECT CDPATH\n"
     "r=ok; [ -d \"$R\" ] || { r=missing; [ -e \"$R\" ] && r=notdir; }\n"
@@ -50,9 +47,8 @@ static const char probes[] =
  *
  * The record must not come out in part when PATH is no regular file (any more): find then prints
  * nothing and succeeds, stat tells the type as the first hex digit of %f. BusyBox and toybox print
- * whole seconds as %Y and %Z only; the fraction is taken from the text forms, which end in the
- * zone.
- */
+ * whole seconds as %Y and %Z only; the fraction is taken from the text forms, ending in the
+ * zone. */
 static const char rec_printf[] =
     "rec() { _l=$(find \"$1\" -maxdepth 0 -type f -printf \"%s %T@ %C@\") && [ \"$_l\" ] &&\n"
     "printf \"%s %s\\0\" \"$_l\" \"${1#\"$R\"/}\"; }\n";
@@ -63,8 +59,7 @@ static const char rec_stat[] =
     "rec() { _l=$(stat -c \"%f %s %Y %y %Z %z\" -- \"$1\") || return 1\n"
     "_f \"$_l\" && printf \"%s %s %s %s\\0\" \"$_z\" \"$_m\" \"$_d\" \"${1#\"$R\"/}\"; :; }\n";
 
-/* `recs NAME...` in the root: one process for all names, and nothing at all if one of them is gone.
- */
+/* `recs NAME...` in the root: one process for all names, and nothing at all if one is gone. */
 static const char recs_printf[] =
     "recs() { find \"$@\" -maxdepth 0 -type f -printf \"%s %T@ %C@ %p\\0\" 2>/dev/null; }\n";
 static const char recs_stat[] =

@@ -27,8 +27,7 @@ SBX_MUST_CHECK enum sbx_status sbx_preflight_new(const struct sbx_record *record
                                                  struct sbx_preflight **ret, struct sbx_error *err);
 void sbx_preflight_free(struct sbx_preflight *p);
 
-/* NONE: accepted. SBX_EXCLUDE_PATTERN: excluded. Else refused: a rule of the path, bad-time, alias.
- */
+/* NONE: accepted. SBX_EXCLUDE_PATTERN: excluded. Else refused: a rule of paths, bad-time, alias. */
 enum sbx_reason sbx_preflight_reason(const struct sbx_preflight *p, size_t i);
 
 /* Another spelling of a refused alias, or of a directory above it. */

@@ -144,8 +144,7 @@ static enum sbx_status sweep_item(const struct item *item, int statedir, struct 
 
     if (item->path)
         st = sbx_fs_walk_to(walk, item->path, item->n, SBX_FS_LOOK, NULL, NULL, &place, err);
-    /* A directory that is gone, or is a link or file by now, holds nothing that is ours to remove.
-     */
+    /* A directory that is gone, or is a link or file by now, holds nothing of ours to remove. */
     if (!st && place.dirfd >= 0)
         st = sbx_fs_sweep(place.dirfd, item->token, &removed, failed, err);
     if (st == SBX_E_HOST) {

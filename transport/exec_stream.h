@@ -48,8 +48,7 @@ struct sbx_exec_stream {
     char marker[SBX_EXEC_MARKER + 1]; /* terminated */
 };
 
-/* `s` must not move afterwards. nonce: borrowed. Set `singles` and `again` before the first write.
- */
+/* `s` must not move afterwards. nonce: borrowed. Set `singles` and `again` before a write. */
 void sbx_exec_stream_init(struct sbx_exec_stream *s, const struct sbx_queue *queue,
                           const struct sbx_wanted *const files[], size_t n, const char *nonce,
                           enum sbx_coding coding);

@@ -154,8 +154,7 @@ static enum sbx_status add_record(struct sbx_buf *out, const struct stat *st,
     return status ? status : sbx_buf_add(out, file->path, file->path_len, err);
 }
 
-/* What stands there after the last byte: the same file, then its record tells whether it changed.
- */
+/* What stands there after the last byte: the same file, then its record tells if it changed. */
 static enum sbx_fetch_result close_up(struct fetch *f, const struct sbx_wanted *file, int fd,
                                       const char *name, struct sbx_error *why)
 {
@@ -313,8 +312,7 @@ static enum sbx_status local_fetch(void *self, const struct sbx_call *call,
     return st;
 }
 
-/* A shell for each script: it costs a millisecond, and a fetch may be under way at the same time.
- */
+/* A shell for each script: it costs a millisecond, and a fetch may be under way meanwhile. */
 static enum sbx_status local_run(void *self, const struct sbx_call *call, const char *script,
                                  size_t script_len, struct sbx_sink out, struct sbx_sink diag,
                                  struct sbx_exit *ret_exit, struct sbx_error *err)

@@ -70,8 +70,7 @@ static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, str
 
 /* The newline before the line lets it begin one whatever the script printed last. It is not taken
  * away: holding back every newline, since the line might follow, would keep the last line of each
- * read from its reader until more comes. The backslash gets past an alias, and "|| :" past set -e.
- */
+ * read from its reader until more comes. The backslash gets past an alias, "|| :" past set -e. */
 static enum sbx_status make_input(struct run *run, const char *script, size_t n,
                                   struct sbx_error *err)
 {
@@ -181,8 +180,7 @@ static enum sbx_status lost(struct run *run, struct sbx_error *err)
     if (st)
         return st;
 
-    /* Its last words may come a little later than the end of its output, and its end later still.
-     */
+    /* Its last words may come a little later than the end of its output, its end later still. */
     while (!ended && sbx_clock_now() < until) {
         struct pollfd diag = {.fd = child->diag, .events = POLLIN};
 

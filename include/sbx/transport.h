@@ -139,8 +139,7 @@ struct sbx_transport_ops {
 
 /* Makes a transport of a program's own. `root` is the remote directory, as bytes; `identity` tells
  * this sandbox from others (files of another identity are never "unchanged"). Both are copied, and
- * so is *ops. Owns `self` from here on, also on failure. Free the result with sbx_transport_free().
- */
+ * so is *ops. Owns `self` from here on, also on failure. Free it with sbx_transport_free(). */
 SBX_API SBX_MUST_CHECK enum sbx_status
 sbx_transport_new(const struct sbx_transport_ops *ops, void *self, const char *root,
                   const char *identity, struct sbx_transport **ret, struct sbx_error *err);

@@ -85,7 +85,7 @@ static void check_mode(void **state)
     assert_int_equal(sbx_fs_remove(w->rootfd, name, NULL), SBX_OK);
 }
 
-/* What a file system cannot hold is clamped by the kernel, so only the middle ones have one answer.
+/* What a file system cannot hold is clamped by the kernel, so only those between have one answer.
  */
 static const struct time_case {
     const char *why;
