@@ -1,6 +1,5 @@
 /* The queue that a transport fetches from. What comes in are bytes of the sandbox for a file that
- * preflight has accepted; they are paid for as they arrive, and go into a temporary and a digest.
- */
+ * preflight has accepted; they are paid for as they come, and go into a temporary and a digest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -115,8 +114,7 @@ static bool too_slow_for(const struct sbx_transfer *t, uint64_t size)
     return (double)size + (double)t->reserved > rate * left;
 }
 
-/* Batches that wait for their names are bounded, and so is what their temporaries take on the disk.
- */
+/* Batches that wait for their names are bounded, and so is what their temporaries take on disk. */
 static bool must_wait(struct sbx_transfer *t)
 {
     bool wait;

@@ -1,5 +1,4 @@
-/* In comes standard error of the remote side, which is untrusted text; it leaves escaped and cut.
- */
+/* In comes standard error of the remote side, untrusted text; it leaves escaped and cut. */
 #include "sync/observe.h"
 
 #include <stdio.h>

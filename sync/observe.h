@@ -31,8 +31,7 @@ void sbx_observe_records(struct sbx_observer *o, uint64_t records);
 void sbx_observe_wanted(struct sbx_observer *o, uint64_t files, uint64_t bytes);
 void sbx_observe_bytes(struct sbx_observer *o, uint64_t n);
 
-/* A line about a file, as a DIAG event: "path: text", the path escaped, `text` printable already.
- */
+/* A line about a file, as a DIAG event: "path: text", the path escaped, `text` printable. */
 void sbx_observe_text(struct sbx_observer *o, const char *path, size_t n, const char *text);
 
 /* Standard error of one script of the remote side on its way to the observer, line by line and

@@ -93,8 +93,7 @@ static enum sbx_outcome last_outcome(const struct merge *m, const struct sbx_ite
     return item->outcome;
 }
 
-/* Failed or deferred: what the host holds is as the old line says, and next time others come first.
- */
+/* Failed or deferred: the host holds what the old line says, and next time others come first. */
 static enum sbx_status write_unsuccessful(struct merge *m, size_t i, const struct sbx_item *item,
                                           bool same, struct sbx_error *err)
 {

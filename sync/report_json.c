@@ -98,13 +98,6 @@ static void add_bytes(struct sbx_json *to, const struct sbx_report *r)
     sbx_json_add(to, "bytes", &bytes);
 }
 
-static const char *outcome_text(enum sbx_pass_outcome outcome)
-{
-    if (outcome == SBX_PASS_COMPLETE)
-        return "complete";
-    return outcome == SBX_PASS_PARTIAL ? "partial" : "failed";
-}
-
 static struct sbx_json *head(const struct sbx_report *r)
 {
     struct sbx_json *o = sbx_json_object();
@@ -117,7 +110,7 @@ static struct sbx_json *head(const struct sbx_report *r)
         sbx_json_add_bool(o, "dry_run", true);
     add_time(o, "started", r->started_s);
     sbx_json_add_uint(o, "elapsed_ms", r->elapsed_ns / SBX_NS_PER_MS);
-    sbx_json_add_str(o, "outcome", outcome_text(r->outcome));
+    sbx_json_add_str(o, "outcome", sbx_pass_outcome_name(r->outcome));
     add_error(o, &r->error);
     add_listing(o, r);
     add_warnings(o, r);

@@ -2,8 +2,7 @@
  *
  * The transfer thread runs the transport's fetch; its queue callbacks (sync/flight.c) put what
  * arrives into temporaries and hand complete ones over in batches. The conductor thread
- * (sync/transfer.c) confirms and publishes a batch (sync/publish.c) while the next one is received.
- */
+ * (sync/transfer.c) confirms and publishes a batch (sync/publish.c) while the next is received. */
 #ifndef SYNC_TRANSFER_H
 #define SYNC_TRANSFER_H
 
@@ -89,8 +88,7 @@ struct sbx_transfer {
 /* -- flight.c: the transport's queue -- */
 
 struct sbx_queue sbx_flight_queue(struct sbx_transfer *t);
-/* After a fetch: files that the transport has not ended are lost, the filling batch is handed over.
- */
+/* After a fetch: files that were not ended are lost, the filling batch is handed over. */
 void sbx_flight_settle(struct sbx_transfer *t);
 void sbx_flight_free_all(struct sbx_transfer *t);
 /* -- judge.c: what becomes of a file -- */
