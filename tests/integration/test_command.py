@@ -524,8 +524,8 @@ class Status(harness.Case):
 class Signals(harness.Case):
     def hanging(self, *options, **popen):
         process = self.start("--json", *options, "exec:/", self.dst, "--", *HANGS, **popen)
-        lock = os.path.join(self.dst, ".sbx-sync", "lock")
-        self.until(lambda: os.path.exists(lock), "the pass to begin")
+        run = os.path.join(self.dst, ".sbx-sync", "run")  # empty, or gone, after the pass before
+        self.until(lambda: os.path.exists(run) and os.path.getsize(run), "the pass to begin")
         time.sleep(0.2)
         return process
 
