@@ -133,6 +133,10 @@ static enum sbx_status read_listing(struct sbx_pass *p, struct sbx_error *err)
     if (st)
         return st;
     st = sbx_sync_run_script(p, p->stop_ns, &script, p->list, err);
+    /* Ctrl-C at a terminal reaches COMMAND too, which may end before we hear of it: that is no
+     * failure of the source. */
+    if (st && sbx_pass_cancelled(p))
+        st = sbx_err_set(err, SBX_E_CANCELLED, 0, "cancelled");
     p->listing_state = st ? state_of(p->list, st) : sbx_list_state(p->list);
     return st ? st : check_root(p, p->listing_state, err);
 }
