@@ -72,6 +72,24 @@
 #define SBX_MAX_INDEX (512 * SBX_MIB) /* bytes of names of one host directory: millions of them */
 #define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S) /* no syncfs is begun with less time left */
 
+/* -- HTTP -- */
+#define SBX_FIRST_BYTE_S 30.0         /* seconds until an answer begins: a stuck peer */
+#define SBX_HTTP_HEAD (64 * SBX_KIB)  /* bytes of the heads of one answer, trailers included */
+#define SBX_HTTP_LINES 256u           /* lines of them */
+#define SBX_HTTP_INTERIM 8u           /* 1xx answers before the final one */
+#define SBX_HTTP_BLOCK (16 * SBX_MIB) /* bytes asked for at once: what a cancellation may cost */
+#define SBX_HTTP_ERROR (64 * SBX_KIB) /* bytes of an error's body: read, so as not to hang up */
+#define SBX_HTTP_ERROR_KEPT (4 * SBX_KIB) /* bytes of them kept for messages */
+#define SBX_HTTP_ANSWER (256 * SBX_KIB)   /* bytes of a control plane's answer */
+#define SBX_HTTP_IN_A_ROW 3u              /* files without an answer: the source is lost */
+#define SBX_RETRY_AFTER_S 2u              /* seconds that a server may ask us to wait */
+#define SBX_LEAVE_READ_MS 500             /* milliseconds that an answer is read on when leaving */
+#define SBX_LEAVE_QUIET_MS 300            /* milliseconds without reading before the end */
+#define SBX_EVENT_LINE (1 * SBX_MIB)      /* bytes of one event of a command */
+/* Bytes of events around their texts: 60 each where it is honest, on lines of a byte at worst. */
+#define SBX_EVENT_SLACK (8 * SBX_MIB)
+#define SBX_EVENT_FACTOR 4u /* and so many bytes for each byte of text, escapes included */
+
 /* -- memory and parsers -- */
 #define SBX_ARENA_CHUNK_FIRST (64 * SBX_KIB) /* bytes: a small listing costs little */
 #define SBX_ARENA_CHUNK_MOST (1 * SBX_MIB)   /* bytes: the calls saved by more do not count */
