@@ -153,19 +153,22 @@ static int run_pass(struct sbx_cli_opts *opts, struct sbx_transport *transport,
 
 static int run(struct sbx_cli_opts *opts)
 {
+    struct sbx_source_options source = SBX_SOURCE_OPTIONS_INIT;
     struct sbx_transport *transport = NULL;
     struct sbx_report *report = NULL;
     struct sbx_error err = {0};
     enum sbx_status st;
     int code;
 
+    source.command = opts->command;
+    source.cacert = opts->cacert;
     st = sbx_init(&err);
     if (!st)
         st = sbx_report_new(&report, &err);
     if (!st)
         st = sbx_cancel_new(&cancel_switch, &err);
     if (!st)
-        st = sbx_transport_open(opts->source, opts->command, &transport, &err);
+        st = sbx_transport_open(opts->source, &source, &transport, &err);
     if (!st) {
         catch_signals();
         code = run_pass(opts, transport, report);

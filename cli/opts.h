@@ -17,6 +17,7 @@ struct sbx_cli_opts {
     struct sbx_options pass;    /* dest included */
     const char *source;         /* as it was typed */
     const char *const *command; /* what follows `--`, NULL-terminated; NULL if nothing does */
+    const char *cacert;         /* NULL: the system's certificates */
     const char *exclude[SBX_CLI_MAX_EXCLUDE];
     enum sbx_cli_progress_mode progress;
     bool json, quiet, verbose;

@@ -38,6 +38,9 @@ static const char *const warning_text[SBX_WARNINGS] = {
     [SBX_WARN_NO_NOREPLACE] = "the file system of DEST cannot keep a file that is made "
                               "meanwhile from being replaced",
     [SBX_WARN_SWEEP] = "a leftover of an earlier run could not be removed",
+    [SBX_WARN_PLAIN_HTTP] = "http without encryption to another machine; "
+                            "whoever is between can read and change what is sent",
+    [SBX_WARN_LEASE] = "the sandbox may end before this run; its server gave it no more time",
 };
 
 static void say(struct sbx_cli_output *out, const char *fmt, ...) SBX_PRINTF(2, 3);

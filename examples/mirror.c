@@ -63,7 +63,7 @@ static enum sbx_status mirror(struct sbx_transport *transport, const char *dest,
 
 int main(int argc, char **argv)
 {
-    const char *const *command = argc > 3 ? (const char *const *)argv + 3 : NULL;
+    struct sbx_source_options source = SBX_SOURCE_OPTIONS_INIT;
     struct sigaction act = {.sa_handler = on_term};
     struct sbx_transport *transport = NULL;
     struct sbx_report *report = NULL;
@@ -75,13 +75,15 @@ int main(int argc, char **argv)
         (void)fputs("usage: mirror SOURCE DEST [COMMAND [ARG]...]\n", stderr);
         return code;
     }
+    if (argc > 3)
+        source.command = (const char *const *)argv + 3;
     st = sbx_init(&err); /* once, before other threads */
     if (!st)
         st = sbx_cancel_new(&cancel, &err);
     if (!st)
         st = sbx_report_new(&report, &err);
     if (!st)
-        st = sbx_transport_open(argv[1], command, &transport, &err);
+        st = sbx_transport_open(argv[1], &source, &transport, &err);
     if (!st) {
         (void)sigaction(SIGTERM, &act, NULL);
         st = mirror(transport, argv[2], report, &err);

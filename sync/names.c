@@ -58,6 +58,8 @@ static const char *const warnings[SBX_WARNINGS] = {
     [SBX_WARN_UNSYNCED] = "unsynced",
     [SBX_WARN_NO_NOREPLACE] = "no-noreplace",
     [SBX_WARN_SWEEP] = "sweep",
+    [SBX_WARN_PLAIN_HTTP] = "plain-http",
+    [SBX_WARN_LEASE] = "lease",
 };
 
 static const char *const listing_states[] = {

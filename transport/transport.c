@@ -56,39 +56,6 @@ void sbx_transport_free(struct sbx_transport *transport)
     free(transport);
 }
 
-/* A ':' before any '/' ends a scheme; such a directory is written with "./" before it. */
-static size_t scheme_len(const char *source)
-{
-    size_t n = strcspn(source, ":/");
-
-    return source[n] == ':' ? n + 1 : 0;
-}
-
-static bool is_scheme(const char *source, size_t n, const char *scheme)
-{
-    return n == strlen(scheme) && memcmp(source, scheme, n) == 0;
-}
-
-enum sbx_status sbx_transport_open(const char *source, const char *const command[],
-                                   struct sbx_transport **ret, struct sbx_error *err)
-{
-    size_t n = scheme_len(source);
-
-    if (is_scheme(source, n, "exec:")) {
-        if (!command)
-            return sbx_err_set(err, SBX_E_USAGE, 0,
-                               "exec: needs a COMMAND, such as: -- docker exec -i BOX sh");
-        return sbx_transport_exec_new(source + n, command, ret, err);
-    }
-    if (n > 0 && !is_scheme(source, n, "local:"))
-        return sbx_err_set(err, SBX_E_USAGE, 0,
-                           "unknown source scheme '%s'; write './%s' for a directory of that name",
-                           SBX_QUOTE_N(source, n), SBX_QUOTE(source));
-    if (command)
-        return sbx_err_set(err, SBX_E_USAGE, 0, "a COMMAND goes with exec: only");
-    return sbx_transport_local_new(source + n, ret, err);
-}
-
 enum sbx_status sbx_transport_check(const struct sbx_call *call, struct sbx_error *err)
 {
     struct pollfd cancel = {.fd = call->cancel_fd, .events = POLLIN};

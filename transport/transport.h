@@ -11,6 +11,7 @@ struct sbx_transport {
     char *root;            /* owned; remote directory, bytes */
     char *identity;        /* owned */
     const char *local_dir; /* borrowed from self: the host directory of `local`, else NULL */
+    unsigned warnings;     /* 1u << enum sbx_warning; set before the first `run` has returned */
 };
 
 /* SBX_E_CANCELLED or SBX_E_DEADLINE once the call has to end. Does not wait. */

@@ -1,7 +1,9 @@
 /* One pass: mirror the directory of a transport into a directory of this host.
  *
  *   struct sbx_options o = SBX_OPTIONS_INIT;
- *   sbx_transport_open("exec:/srv/results", command, &transport, &err);
+ *   struct sbx_source_options source = SBX_SOURCE_OPTIONS_INIT;
+ *   source.command = (const char *const[]){"ssh", "host", "sh", NULL};
+ *   sbx_transport_open("exec:/srv/results", &source, &transport, &err);
  *   sbx_report_new(&report, &err);
  *   o.dest = "out";
  *   st = sbx_sync(transport, &o, report, &err);

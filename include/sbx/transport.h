@@ -157,11 +157,67 @@ SBX_API SBX_MUST_CHECK enum sbx_status sbx_transport_exec_new(const char *dir,
                                                               struct sbx_transport **ret,
                                                               struct sbx_error *err);
 
-/* Makes the transport that a SOURCE of the command line names: DIR, local:DIR or exec:DIR.
- * `command` belongs to exec: and is NULL for all others. An unknown scheme, an exec: without a
- * command and a command without exec: are SBX_E_USAGE. */
+/* An execd of OpenSandbox that can be reached directly. Strings are copied. */
+struct sbx_execd_options {
+    uint32_t version;   /* SBX_EXECD_OPTIONS_VERSION */
+    bool tls;           /* https, with the server's certificate verified */
+    const char *host;   /* a name, an IPv4 address, or an IPv6 address without brackets */
+    unsigned port;      /* 0: 44772 */
+    const char *dir;    /* absolute remote directory, UTF-8 */
+    const char *token;  /* sent to this server only, as X-EXECD-ACCESS-TOKEN; NULL: none */
+    const char *cacert; /* PEM file of certificates to trust instead of the system's; NULL */
+};
+#define SBX_EXECD_OPTIONS_VERSION 1u
+#define SBX_EXECD_OPTIONS_INIT ((struct sbx_execd_options){.version = SBX_EXECD_OPTIONS_VERSION})
+
+SBX_API SBX_MUST_CHECK enum sbx_status
+sbx_transport_execd_new(const struct sbx_execd_options *options, struct sbx_transport **ret,
+                        struct sbx_error *err);
+
+/* A sandbox of an OpenSandbox lifecycle server, which is asked at the first use whether the sandbox
+ * runs and where its execd is, and for more time if the sandbox would end before the pass. Nothing
+ * is woken, paused or ended. Strings are copied. */
+struct sbx_opensandbox_options {
+    uint32_t version;      /* SBX_OPENSANDBOX_OPTIONS_VERSION */
+    const char *id;        /* of the sandbox */
+    const char *dir;       /* absolute remote directory, UTF-8 */
+    const char *server;    /* [http://|https://]host[:port][/prefix]; NULL: localhost:8080. The
+                              scheme, http if none is given, is that of the endpoint, too */
+    const char *api_key;   /* sent to the lifecycle server only; NULL: none */
+    const char *token;     /* of execd, sent to the endpoint only; NULL: none */
+    bool use_server_proxy; /* reach execd through the lifecycle server */
+    const char *cacert;    /* as for execd; for both servers */
+};
+#define SBX_OPENSANDBOX_OPTIONS_VERSION 1u
+#define SBX_OPENSANDBOX_OPTIONS_INIT                                                               \
+    ((struct sbx_opensandbox_options){.version = SBX_OPENSANDBOX_OPTIONS_VERSION})
+
+SBX_API SBX_MUST_CHECK enum sbx_status
+sbx_transport_opensandbox_new(const struct sbx_opensandbox_options *options,
+                              struct sbx_transport **ret, struct sbx_error *err);
+
+/* What a SOURCE of the command line does not say itself. Borrowed. */
+struct sbx_source_options {
+    uint32_t version;           /* SBX_SOURCE_OPTIONS_VERSION */
+    const char *const *command; /* of exec:, NULL-terminated; NULL for all others */
+    const char *cacert;         /* of https sources; or NULL */
+};
+#define SBX_SOURCE_OPTIONS_VERSION 1u
+#define SBX_SOURCE_OPTIONS_INIT ((struct sbx_source_options){.version = SBX_SOURCE_OPTIONS_VERSION})
+
+/* Makes the transport that a SOURCE of the command line names:
+ *
+ *   DIR, local:DIR               a directory of this machine
+ *   exec:DIR                     through the command
+ *   execd://HOST[:PORT]/DIR      and execds:// for TLS; EXECD_ACCESS_TOKEN
+ *   opensandbox://ID/DIR         OPEN_SANDBOX_DOMAIN (the server), OPEN_SANDBOX_API_KEY,
+ *                                OPEN_SANDBOX_USE_SERVER_PROXY (1 or true), EXECD_ACCESS_TOKEN
+ *
+ * The names in capitals are read from the environment; for a token or key NAME the file that
+ * NAME_FILE names is read if NAME is not set. An unknown scheme, an exec: without a command and a
+ * command without exec: are SBX_E_USAGE. `options` may be NULL. */
 SBX_API SBX_MUST_CHECK enum sbx_status sbx_transport_open(const char *source,
-                                                          const char *const command[],
+                                                          const struct sbx_source_options *options,
                                                           struct sbx_transport **ret,
                                                           struct sbx_error *err);
 

@@ -80,6 +80,8 @@ enum sbx_warning {
     SBX_WARN_UNSYNCED,        /* too little time was left for syncfs */
     SBX_WARN_NO_NOREPLACE,    /* the file system has neither RENAME_NOREPLACE nor links */
     SBX_WARN_SWEEP,           /* a leftover of an earlier pass could not be removed */
+    SBX_WARN_PLAIN_HTTP,      /* http to a host that is not this one: anyone between can read it */
+    SBX_WARN_LEASE,           /* the sandbox may end before the pass: no more time was given */
     SBX_WARNINGS              /* how many there are */
 };
 

@@ -44,14 +44,17 @@ static const struct source sources[] = {
 static void test_source(void **state)
 {
     static const char *const command[] = {"ssh", "host", "sh", NULL};
+    struct sbx_source_options options = SBX_SOURCE_OPTIONS_INIT;
     struct fixture *f = *state;
     const struct source *row = f->row;
     char cwd[256];
     enum sbx_status st;
 
+    if (row->command)
+        options.command = command;
     assert_non_null(getcwd(cwd, sizeof(cwd)));
     assert_int_equal(chdir("/"), 0);
-    st = sbx_transport_open(row->source, row->command ? command : NULL, &f->transport, &f->err);
+    st = sbx_transport_open(row->source, &options, &f->transport, &f->err);
     assert_int_equal(chdir(cwd), 0);
     if (!row->root) {
         assert_int_equal(st, SBX_E_USAGE);
