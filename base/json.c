@@ -220,15 +220,18 @@ static const json_t *member(const struct sbx_json *json, const char *key)
     return json ? json_object_get(json->value, key) : NULL;
 }
 
-bool sbx_json_get_str(const struct sbx_json *json, const char *key, const char **ret, size_t *ret_n)
+static bool get_str(const json_t *value, const char **ret, size_t *ret_n)
 {
-    const json_t *value = member(json, key);
-
     if (!json_is_string(value))
         return false;
     *ret = json_string_value(value);
     *ret_n = json_string_length(value);
     return true;
+}
+
+bool sbx_json_get_str(const struct sbx_json *json, const char *key, const char **ret, size_t *ret_n)
+{
+    return get_str(member(json, key), ret, ret_n);
 }
 
 bool sbx_json_get_uint(const struct sbx_json *json, const char *key, uint64_t *ret)
@@ -249,6 +252,41 @@ bool sbx_json_get_bool(const struct sbx_json *json, const char *key, bool *ret)
         return false;
     *ret = json_is_true(value);
     return true;
+}
+
+bool sbx_json_get_object(const struct sbx_json *json, const char *key, struct sbx_json **ret)
+{
+    json_t *value = json ? json_object_get(json->value, key) : NULL;
+    struct sbx_json *object = json_is_object(value) ? wrap(json_incref(value)) : NULL;
+
+    if (!object)
+        return false;
+    *ret = object;
+    return true;
+}
+
+bool sbx_json_get_element_str(const struct sbx_json *json, const char *key, size_t i,
+                              const char **ret, size_t *ret_n)
+{
+    return get_str(json_array_get(member(json, key), i), ret, ret_n);
+}
+
+bool sbx_json_get_member_str(const struct sbx_json *json, size_t i, const char **ret_key,
+                             const char **ret, size_t *ret_n)
+{
+    void *at = json ? json_object_iter(json->value) : NULL;
+
+    while (at && i-- > 0)
+        at = json_object_iter_next(json->value, at);
+    if (!at || !get_str(json_object_iter_value(at), ret, ret_n))
+        return false;
+    *ret_key = json_object_iter_key(at);
+    return true;
+}
+
+size_t sbx_json_members(const struct sbx_json *json)
+{
+    return json ? json_object_size(json->value) : 0;
 }
 
 bool sbx_json_has(const struct sbx_json *json, const char *key)

@@ -45,6 +45,17 @@ bool sbx_json_get_str(const struct sbx_json *json, const char *key, const char *
                       size_t *ret_n);
 bool sbx_json_get_uint(const struct sbx_json *json, const char *key, uint64_t *ret);
 bool sbx_json_get_bool(const struct sbx_json *json, const char *key, bool *ret);
+/* A member that is itself an object, as a value of its own; false also where memory is refused.
+ * Free it with sbx_json_freep(). */
+bool sbx_json_get_object(const struct sbx_json *json, const char *key, struct sbx_json **ret);
+/* Element i of a member that is an array, if it is a string. */
+bool sbx_json_get_element_str(const struct sbx_json *json, const char *key, size_t i,
+                              const char **ret, size_t *ret_n);
+/* Member i of an object that was parsed, in the order of the text, if it is a string: its key
+ * (terminated) and its value. */
+bool sbx_json_get_member_str(const struct sbx_json *json, size_t i, const char **ret_key,
+                             const char **ret, size_t *ret_n);
+size_t sbx_json_members(const struct sbx_json *json);
 /* The members of a parsed object or array: how many, and whether a key is among them. */
 bool sbx_json_has(const struct sbx_json *json, const char *key);
 

@@ -293,6 +293,32 @@ static void members_are_found_by_key_and_type(void **state)
     assert_true(sbx_json_has(f->json, "n") && !sbx_json_has(f->json, "x"));
 }
 
+static void objects_inside_are_values_of_their_own(void **state)
+{
+    static const char text[] = "{\"in\":{\"b\":\"1\",\"a\":\"22\",\"n\":3},\"list\":[\"x\",4]}";
+    struct fixture *f = *state;
+    const char *key, *value;
+    size_t n;
+
+    sbx_json_freep(&f->json);
+    sbx_json_freep(&f->child);
+    assert_int_equal(sbx_json_parse(text, sizeof(text) - 1, &f->json, NULL), SBX_OK);
+    assert_false(sbx_json_get_object(f->json, "list", &f->child));
+    assert_true(sbx_json_get_object(f->json, "in", &f->child));
+    assert_true(sbx_json_get_element_str(f->json, "list", 0, &value, &n));
+    assert_string_equal(value, "x");
+    assert_false(sbx_json_get_element_str(f->json, "list", 1, &value, &n));
+    assert_false(sbx_json_get_element_str(f->json, "list", 2, &value, &n));
+    assert_false(sbx_json_get_element_str(f->json, "in", 0, &value, &n));
+    sbx_json_freep(&f->json); /* the object inside lives on */
+    assert_int_equal(sbx_json_members(f->child), 3);
+    assert_true(sbx_json_get_member_str(f->child, 1, &key, &value, &n));
+    assert_string_equal(key, "a");
+    assert_int_equal(n, 2);
+    assert_false(sbx_json_get_member_str(f->child, 2, &key, &value, &n));
+    assert_false(sbx_json_get_member_str(f->child, 3, &key, &value, &n));
+}
+
 static void what_is_no_object_has_no_members(void **state)
 {
     struct fixture *f = *state;
@@ -323,6 +349,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_limit_leaves_what_was_there, setup, teardown),
         cmocka_unit_test_setup_teardown(a_million_brackets_are_no_danger, setup, teardown),
         cmocka_unit_test_setup_teardown(members_are_found_by_key_and_type, setup, teardown),
+        cmocka_unit_test_setup_teardown(objects_inside_are_values_of_their_own, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_object_has_no_members, setup, teardown),
         cmocka_unit_test(a_refusal_shows_text_of_a_peer_escaped),
     };
