@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 #define SBX_MARKED_NONCE 32 /* characters of a nonce */
-#define SBX_MARKED_MAX 128  /* bytes of a marked line at most; a longer one is no marked line */
+#define SBX_MARKED_MAX 512  /* bytes of a marked line at most; a longer one is no marked line */
 
 /* A marked line is "<nonce> <text>" at the start of a line, ended by LF or CR LF. It goes to `line`
  * as terminated text; all other bytes go to `bytes` in order. Held back is only what may still

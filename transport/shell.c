@@ -25,11 +25,18 @@ struct run {
     struct sbx_shell *shell;
     const struct sbx_call *call;
     struct sbx_sink out, diag;
-    struct sbx_buf input; /* owned; the script and the command that prints the exit line */
+    struct sbx_buf input; /* owned; the script between the commands that print our own lines */
     size_t sent;
     uint64_t idle_ns;
     uint64_t last_ns; /* when the peer last did something, or we stopped doing something */
-    bool done;        /* the exit line has come */
+    uint64_t began_ns;
+    uint64_t first_ns; /* when the start line has to be there; SBX_NEVER: no such limit */
+    bool heard;        /* the start line has come: somebody runs what we send */
+    bool any;          /* something came before it */
+    bool newline;      /* and its last byte, a newline, is held back */
+    size_t tail_n;
+    char tail[SBX_MARKED_NONCE]; /* the end of what came before it */
+    bool done;                   /* the exit line has come */
     int code;
     struct sbx_marked marked;
     char nonce[SBX_MARKED_NONCE + 1];
@@ -37,14 +44,57 @@ struct run {
     char kept[SBX_STDERR_KEPT]; /* the last of standard error */
 };
 
+static enum sbx_status give(struct run *run, const char *bytes, size_t n, struct sbx_error *err)
+{
+    return n > 0 && run->out.write ? run->out.write(run->out.ctx, bytes, n, err) : SBX_OK;
+}
+
+/* Whether our nonce is in what came so far: before its own line it can only be an echo. */
+static bool is_echo(struct run *run, const char *bytes, size_t n)
+{
+    char joint[2 * SBX_MARKED_NONCE];
+    size_t head = n < SBX_MARKED_NONCE ? n : SBX_MARKED_NONCE, all = run->tail_n + head;
+
+    memcpy(joint, run->tail, run->tail_n);
+    memcpy(joint + run->tail_n, bytes, head);
+    if (memmem(joint, all, run->nonce, SBX_MARKED_NONCE) ||
+        memmem(bytes, n, run->nonce, SBX_MARKED_NONCE))
+        return true;
+    if (n >= SBX_MARKED_NONCE) {
+        run->tail_n = SBX_MARKED_NONCE;
+        memcpy(run->tail, bytes + n - SBX_MARKED_NONCE, SBX_MARKED_NONCE);
+    } else {
+        run->tail_n = all < SBX_MARKED_NONCE ? all : SBX_MARKED_NONCE;
+        memcpy(run->tail, joint + all - run->tail_n, run->tail_n);
+    }
+    return false;
+}
+
+/* What comes before the start line. The newline in front of that line is ours and goes to nobody,
+ * so the last one is held back until more is known. */
+static enum sbx_status before_start(struct run *run, const char *bytes, size_t n,
+                                    struct sbx_error *err)
+{
+    enum sbx_status st;
+
+    run->any = true;
+    if (is_echo(run, bytes, n))
+        return sbx_err_set(err, SBX_E_UNREACHABLE, 0,
+                           "COMMAND gives back what it is sent, as a terminal does (is there a -t "
+                           "in it? leave it out)");
+    st = run->newline ? give(run, "\n", 1, err) : SBX_OK;
+    run->newline = bytes[n - 1] == '\n';
+    return st ? st : give(run, bytes, run->newline ? n - 1 : n, err);
+}
+
 static enum sbx_status on_bytes(void *ctx, const char *bytes, size_t n, struct sbx_error *err)
 {
     struct run *run = ctx;
 
     /* What follows the exit line belongs to no script. */
-    if (run->done || !run->out.write)
+    if (run->done)
         return SBX_OK;
-    return run->out.write(run->out.ctx, bytes, n, err);
+    return run->heard ? give(run, bytes, n, err) : before_start(run, bytes, n, err);
 }
 
 static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, struct sbx_error *err)
@@ -54,6 +104,10 @@ static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, str
     int code = 0;
 
     (void)err;
+    if (!run->heard && strcmp(text, "start") == 0) {
+        *ret_taken = run->heard = true;
+        return SBX_OK;
+    }
     if (run->done || strncmp(text, "exit ", 5) != 0)
         return SBX_OK;
     text += 5;
@@ -68,16 +122,19 @@ static enum sbx_status on_line(void *ctx, const char *text, bool *ret_taken, str
     return SBX_OK;
 }
 
-/* The newline before the line lets it begin one whatever the script printed last. It is not taken
- * away: holding back every newline, since the line might follow, would keep the last line of each
- * read from its reader until more comes. The backslash gets past an alias, "|| :" past set -e. */
+/* The newline before each line lets it begin one whatever was printed last. That of the exit line
+ * is not taken away: holding back every newline, since the line might follow, would keep the last
+ * line of each read from its reader until more comes. The backslash gets past an alias, "|| :" past
+ * set -e. */
 static enum sbx_status make_input(struct run *run, const char *script, size_t n,
                                   struct sbx_error *err)
 {
     enum sbx_status st;
 
     run->input = SBX_BUF_INIT(n + 256);
-    st = sbx_buf_add(&run->input, script, n, err);
+    st = sbx_buf_printf(&run->input, err, "\\printf '\\n%%s start\\n' %s || :\n", run->nonce);
+    if (!st)
+        st = sbx_buf_add(&run->input, script, n, err);
     if (!st)
         st = sbx_buf_printf(&run->input, err, "\n\\printf '\\n%%s exit %%s\\n' %s \"$?\" || :\n",
                             run->nonce);
@@ -177,6 +234,8 @@ static enum sbx_status lost(struct run *run, struct sbx_error *err)
     enum sbx_status st = sbx_marked_end(&run->marked, err);
     bool ended = false;
 
+    if (!st && run->newline && !run->heard)
+        st = give(run, "\n", 1, err);
     if (st)
         return st;
 
@@ -209,15 +268,32 @@ static int wait_ms(const struct run *run)
 {
     uint64_t until = run->call->deadline_ns;
 
+    if (!run->heard && run->first_ns < until)
+        until = run->first_ns;
     if (run->idle_ns && run->idle_ns < until && run->last_ns < until - run->idle_ns)
         until = run->last_ns + run->idle_ns;
     return sbx_clock_poll_ms(until, TICK_MS);
+}
+
+/* Until the start line there is no telling whether COMMAND leads to a shell at all: `cat` and
+ * `sleep` read what they are given, too. */
+static enum sbx_status no_start(const struct run *run, enum sbx_status st, const char *what,
+                                struct sbx_error *err)
+{
+    const char *hint = run->shell->answered ? NULL : run->shell->hint;
+
+    return sbx_err_set(err, st, 0, "%sCOMMAND answered %s for %.0f s%s%s%s", what,
+                       run->any ? "with something else than a shell's output" : "nothing",
+                       (double)(sbx_clock_now() - run->began_ns) / SBX_NS_PER_S, hint ? " (" : "",
+                       hint ? hint : "", hint ? ")" : "");
 }
 
 static enum sbx_status check_idle(const struct run *run, struct sbx_error *err)
 {
     uint64_t now = sbx_clock_now();
 
+    if (!run->heard && now >= run->first_ns)
+        return no_start(run, SBX_E_UNREACHABLE, "", err);
     if (run->idle_ns == 0 || now < run->last_ns || now - run->last_ns < run->idle_ns)
         return SBX_OK;
     return sbx_err_set(err, SBX_E_LIMIT, 0, "nothing came from COMMAND for %.1f s",
@@ -240,6 +316,8 @@ static enum sbx_status turn(struct run *run, struct sbx_error *err)
     if (ready < 0 && errno != EINTR)
         return sbx_err_host(err, errno, "poll", "wait for COMMAND");
     st = sbx_transport_check(run->call, err);
+    if (st == SBX_E_DEADLINE && !run->heard)
+        st = no_start(run, st, "deadline passed: ", err);
     if (st || ready < 0)
         return st;
     /* Somebody else may hold the pipe of a child that has ended: that must not keep us. */
@@ -249,8 +327,10 @@ static enum sbx_status turn(struct run *run, struct sbx_error *err)
         feed(run);
     if (fds[2].revents)
         (void)pull_diag(run);
-    st = fds[3].revents ? pull_out(run, err) : check_idle(run, err);
-    if (!st && !run->done && child->out < 0)
+    st = fds[3].revents ? pull_out(run, err) : SBX_OK;
+    if (!st && !run->done)
+        st = check_idle(run, err);
+    if (!st && !run->done && !run->done && child->out < 0)
         st = lost(run, err);
     return st;
 }
@@ -304,7 +384,10 @@ enum sbx_status sbx_shell_run(struct sbx_shell *shell, const struct sbx_call *ca
     sbx_random_hex(run.nonce, SBX_MARKED_NONCE / 2);
     run.marked =
         (struct sbx_marked){.nonce = run.nonce, .ctx = &run, .bytes = on_bytes, .line = on_line};
-    run.last_ns = sbx_clock_now();
+    run.began_ns = run.last_ns = sbx_clock_now();
+    run.first_ns = SBX_NEVER;
+    if (call->idle_ns > 0 && call->idle_ns < SBX_NEVER - run.began_ns && shell->child.group)
+        run.first_ns = run.began_ns + call->idle_ns;
     st = make_input(&run, script, script_len, err);
     while (!st && !run.done)
         st = turn(&run, err);

@@ -2,9 +2,10 @@
  *
  *   init -> run* -> end        nothing is left running
  *
- * After each script it is told to print a line of our own, "<nonce> exit <status>", which is hidden
- * from `out`; if the child ends without that line the status is unknown. That line begins with a
- * newline of its own, which is not hidden: `out` gets one more than the script printed. */
+ * Before each script it is told to print a line of our own, "<nonce> start", which proves that it
+ * runs what it is sent, and after it "<nonce> exit <status>". Both are hidden from `out`; if the
+ * child ends without the second the status is unknown. The newline that begins it is not hidden:
+ * `out` gets one more than the script printed. */
 #ifndef TRANSPORT_SHELL_H
 #define TRANSPORT_SHELL_H
 
@@ -34,9 +35,12 @@ struct sbx_shell {
 /* Starts the child if it is not running (SBX_E_UNREACHABLE if it cannot be, or has been often
  * enough), feeds it one script and streams until its exit line. SBX_E_UNREACHABLE: the child ended
  * or closed its output before that line (the message has its status and its last line of standard
- * error). SBX_E_DEADLINE, SBX_E_CANCELLED, and a failure of `out`: the child was ended, since the
- * rest of its output is unwanted. idle_ns: 0, or the time without a byte after which the child is
- * ended and SBX_E_LIMIT is returned; the time that `out` takes for itself does not count. */
+ * error), or what comes is an echo of what was sent, or within call->idle_ns the child has not
+ * answered a first line of our own. That limit is not set with a controlling terminal, where ssh
+ * may be asking somebody for a passphrase. SBX_E_DEADLINE, SBX_E_CANCELLED, and a failure of `out`:
+ * the child was ended, since the rest of its output is unwanted. idle_ns: 0, or the time without a
+ * byte after which the child is ended and SBX_E_LIMIT is returned; the time that `out` takes for
+ * itself does not count. */
 SBX_MUST_CHECK enum sbx_status sbx_shell_run(struct sbx_shell *shell, const struct sbx_call *call,
                                              const char *script, size_t script_len,
                                              uint64_t idle_ns, struct sbx_sink out,
