@@ -66,21 +66,27 @@ void sbx_cli_output_init(struct sbx_cli_output *out, const struct sbx_cli_opts *
                          (opts->progress == SBX_CLI_PROGRESS_AUTO && isatty(STDERR_FILENO)));
 }
 
+static bool is_missing(enum sbx_outcome outcome)
+{
+    return outcome == SBX_REFUSED || outcome == SBX_FAILED || outcome == SBX_DEFERRED;
+}
+
+/* What was not brought over comes at the end, from the report: it also knows why. */
 static void show_file(struct sbx_cli_output *out, const struct sbx_event *e)
 {
-    const char *reason = sbx_reason_name(e->reason);
-
-    if (!out->opts->verbose)
+    if (!out->opts->verbose || is_missing(e->outcome))
         return;
-    say(out, "sbx-sync: %s%s%s%s: %s", sbx_outcome_name(e->outcome), *reason ? " (" : "", reason,
-        *reason ? ")" : "", SBX_CLI_SHORTEN(e->display));
+    say(out, "sbx-sync: %s%s%s%s: %s", sbx_outcome_name(e->outcome),
+        e->replaces ? " (replaces a file that no run has made)" : "",
+        e->unstable ? " (unstable: it was being written to)" : "",
+        e->unconfirmed ? " (unconfirmed)" : "", SBX_CLI_SHORTEN(e->display));
 }
 
 static void show_remote(struct sbx_cli_output *out, const struct sbx_event *e)
 {
     if (out->opts->quiet || ++out->remote_lines > REMOTE_LINES)
         return;
-    say(out, "remote: %s", SBX_CLI_SHORTEN(e->display));
+    say(out, "source: %s", SBX_CLI_SHORTEN(e->display));
 }
 
 static void show_warning(struct sbx_cli_output *out, enum sbx_warning warning)
@@ -149,24 +155,22 @@ enum sbx_status sbx_cli_write_report(const struct sbx_report *report, struct sbx
     return sbx_report_json(report, (struct sbx_sink){.write = write_stdout}, err);
 }
 
-/* ", also spelled A, B" of an alias, or ": renameat: No space left on device" of a host error. */
+/* ", also spelled A" of an alias, ", in DEST as A" of what stands there, or ": renameat: No space
+ * left on device" of a host error. */
 static void why(const struct sbx_report_file *f, char *out, size_t cap)
 {
     size_t n = 0;
 
     out[0] = '\0';
     if (f->with[0])
-        n = (size_t)snprintf(out, cap, ", also spelled %s", SBX_CLI_QUOTE(f->with[0]));
+        n = (size_t)snprintf(out, cap, ", %s %s",
+                             f->reason == SBX_REFUSE_ALIAS_LOCAL ? "in DEST as" : "also spelled",
+                             SBX_CLI_QUOTE(f->with[0]));
     if (f->with[0] && f->with[1] && n < cap)
         (void)snprintf(out + n, cap - n, " and otherwise");
     else if (f->step && n < cap)
         (void)snprintf(out + n, cap - n, ": %s: %s", f->step,
                        f->os_errno ? strerror(f->os_errno) : "failed");
-}
-
-static bool is_missing(enum sbx_outcome outcome)
-{
-    return outcome == SBX_REFUSED || outcome == SBX_FAILED || outcome == SBX_DEFERRED;
 }
 
 /* Read from the report and not from events, since only it knows other spellings and causes. */
@@ -177,9 +181,8 @@ static void finish_files(struct sbx_cli_output *out, const struct sbx_report *re
     const struct sbx_report_file *f;
     uint64_t shown = 0;
 
-    if (out->opts->verbose)
-        return;
-    for (size_t i = 0; shown < NAMED_FILES && (f = sbx_report_file(report, i)); i++) {
+    for (size_t i = 0;
+         (out->opts->verbose || shown < NAMED_FILES) && (f = sbx_report_file(report, i)); i++) {
         char more[2 * SBX_CLI_NAME_MAX];
 
         if (!is_missing(f->outcome))
@@ -190,7 +193,8 @@ static void finish_files(struct sbx_cli_output *out, const struct sbx_report *re
         shown++;
     }
     if (total > shown)
-        say(out, "sbx-sync: ... and %" PRIu64 " more (use --json or -v)", total - shown);
+        say(out, "sbx-sync: ... and %" PRIu64 " more (use %s)", total - shown,
+            out->opts->verbose ? "--report-limit" : "--json or -v");
 }
 
 static void finish_error(struct sbx_cli_output *out, const struct sbx_report *report,
@@ -201,7 +205,8 @@ static void finish_error(struct sbx_cli_output *out, const struct sbx_report *re
     if (status == SBX_E_CANCELLED && sig)
         say(out, "sbx-sync: error: ended by signal SIG%s", sigabbrev_np(sig));
     else if (e && e->status)
-        say(out, "sbx-sync: error: %s", *e->msg ? e->msg : sbx_status_name(e->status));
+        say(out, "sbx-sync: error: %s%s", *e->msg ? e->msg : sbx_status_name(e->status),
+            e->status == SBX_E_BUSY ? "; --wait SECONDS waits for it" : "");
 }
 
 /* Where a line is put together; what does not fit is left out. */
@@ -260,6 +265,15 @@ static void add_outcome(struct line *line, const struct sbx_report *report,
         add(line, ")");
 }
 
+/* Whether a pattern is a plain name, which the sandbox itself leaves out of the listing. */
+static bool excludes_names(const struct sbx_cli_opts *opts)
+{
+    for (size_t i = 0; i < opts->pass.n_exclude; i++)
+        if (opts->pass.exclude[i][0] && !strpbrk(opts->pass.exclude[i], "/*?[\\"))
+            return true;
+    return false;
+}
+
 static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *report)
 {
     enum sbx_listing_state listing = sbx_report_listing(report);
@@ -279,6 +293,10 @@ static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *
         sbx_report_elapsed(report), sbx_pass_outcome_name(sbx_report_outcome(report)));
     if (listing != SBX_LISTING_NONE && listing != SBX_LISTING_COMPLETE)
         add(&line, " (listing %s)", sbx_listing_state_name(listing));
+    if (sbx_report_skipped(report))
+        add(&line, "; %" PRIu64 " links or special files left out", sbx_report_skipped(report));
+    if (excludes_names(out->opts))
+        add(&line, "; what --exclude keeps from being listed is not counted");
     if (posix)
         add(&line, "; --names posix would take %" PRIu64 " of the refused names", posix);
     say(out, "sbx-sync: %s", line.text);
@@ -290,7 +308,7 @@ void sbx_cli_finish(struct sbx_cli_output *out, const struct sbx_report *report,
     sbx_cli_progress_clear(&out->progress);
     (void)fflush(stderr);
     if (out->remote_lines > REMOTE_LINES)
-        say(out, "remote: ... and %" PRIu64 " more lines", out->remote_lines - REMOTE_LINES);
+        say(out, "source: ... and %" PRIu64 " more lines", out->remote_lines - REMOTE_LINES);
     finish_files(out, report);
     finish_error(out, report, status, err, sig);
     if (!out->opts->quiet && status != SBX_E_USAGE)

@@ -64,7 +64,7 @@ const char sbx_cli_usage[] =
     "  0      complete: all that is listed is in DEST, or excluded\n"
     "  1      partial: something was not brought over, see the reasons\n"
     "  2      the command line makes no sense\n"
-    "  3      the source failed; DEST is as it was\n"
+    "  3      the source failed; published files are as they were\n"
     "  4      DEST failed, or the report could not be written\n"
     "  5      another run holds DEST\n"
     "  128+n  ended by signal n\n"

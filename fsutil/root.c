@@ -41,9 +41,13 @@ static enum sbx_status make_root(const char *dest, struct sbx_error *err)
         return sbx_err_host(err, ENAMETOOLONG, "mkdirat", "'%s'", SBX_QUOTE(dest));
     if (st)
         return st;
-    if (mkdirat(AT_FDCWD, path.data, 0777) < 0 && errno != EEXIST)
-        return sbx_err_host(err, errno, "mkdirat", "'%s'", SBX_QUOTE(dest));
-    return SBX_OK;
+    if (mkdirat(AT_FDCWD, path.data, 0777) == 0 || errno == EEXIST)
+        return SBX_OK;
+    if (errno == ENOENT)
+        return sbx_err_host(err, errno, "mkdirat",
+                            "'%s': the directory above it is missing, and only the last is made",
+                            SBX_QUOTE(dest));
+    return sbx_err_host(err, errno, "mkdirat", "'%s'", SBX_QUOTE(dest));
 }
 
 /* The new entry in the directory above belongs to nobody's batch, so it is synced here. Only an

@@ -361,13 +361,29 @@ static void complete(struct sbx_transfer *t, struct sbx_flight *f, const char *r
     }
 }
 
+/* Whether a result has more to say than its reason's name does. */
+static bool needs_words(enum sbx_fetch_result result)
+{
+    switch (result) {
+    case SBX_FETCH_OK:
+    case SBX_FETCH_VANISHED:
+    case SBX_FETCH_DENIED:
+    case SBX_FETCH_NOT_REGULAR:
+    case SBX_FETCH_CHANGED:
+    case SBX_FETCH_CANCELLED:
+        return false;
+    default:
+        return true;
+    }
+}
+
 static void on_end(void *ctx, const struct sbx_wanted *file, enum sbx_fetch_result result,
                    const char *record, size_t record_len, const struct sbx_error *why)
 {
     struct sbx_transfer *t = ctx;
     struct sbx_flight *f = flight_of(file);
 
-    if (!f->decided && why && why->status && result != SBX_FETCH_CANCELLED)
+    if (!f->decided && why && why->status && needs_words(result))
         sbx_observe_text(&t->p->observer, file->path, file->path_len, why->msg);
     if (!f->decided && result == SBX_FETCH_OK && f->begun)
         complete(t, f, record, record_len);

@@ -34,6 +34,9 @@ static void tell(struct sbx_observer *o, enum sbx_event_kind kind, const struct 
         event.path = more->path;
         event.path_len = more->path_len;
         event.display = more->display;
+        event.unstable = more->unstable;
+        event.unconfirmed = more->unconfirmed;
+        event.replaces = more->replaces;
     }
     if (o->fn)
         o->fn(o->ctx, &event);
@@ -69,16 +72,14 @@ void sbx_observe_warning(struct sbx_observer *o, enum sbx_warning warning)
     pthread_mutex_unlock(&o->lock);
 }
 
-void sbx_observe_file(struct sbx_observer *o, const char *path, size_t n, enum sbx_outcome outcome,
-                      enum sbx_reason reason)
+void sbx_observe_file(struct sbx_observer *o, const struct sbx_event *file)
 {
     char display[SBX_STDERR_LINE];
-    const struct sbx_event event = {
-        .outcome = outcome, .reason = reason, .path = path, .path_len = n, .display = display};
+    struct sbx_event event = *file;
 
     if (!o->fn)
         return;
-    (void)sbx_quote_ascii(display, sizeof(display), path, n);
+    event.display = sbx_quote_ascii(display, sizeof(display), file->path, file->path_len);
     pthread_mutex_lock(&o->lock);
     if (o->now.stage == SBX_STAGE_TRANSFER)
         o->now.files_done++;

@@ -24,8 +24,8 @@ void sbx_observer_done(struct sbx_observer *o);
 
 void sbx_observe_stage(struct sbx_observer *o, enum sbx_stage stage);
 void sbx_observe_warning(struct sbx_observer *o, enum sbx_warning warning);
-void sbx_observe_file(struct sbx_observer *o, const char *path, size_t n, enum sbx_outcome outcome,
-                      enum sbx_reason reason);
+/* `file` holds what is known of it: path, outcome, reason and marks. */
+void sbx_observe_file(struct sbx_observer *o, const struct sbx_event *file);
 /* Numbers of the listing, and of the transfer; told at most ten times a second. */
 void sbx_observe_records(struct sbx_observer *o, uint64_t records);
 void sbx_observe_wanted(struct sbx_observer *o, uint64_t files, uint64_t bytes);

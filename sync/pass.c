@@ -27,14 +27,23 @@ enum sbx_status sbx_pass_check(const struct sbx_pass *p, uint64_t until_ns, stru
 
 void sbx_pass_decide(struct sbx_pass *p, size_t i, enum sbx_outcome outcome, enum sbx_reason reason)
 {
+    struct sbx_event file = {.path = p->records[i].path,
+                             .path_len = p->records[i].path_len,
+                             .outcome = outcome,
+                             .reason = reason};
+
     pthread_mutex_lock(&p->lock);
     p->items[i].outcome = (uint8_t)outcome;
     p->items[i].reason = (uint8_t)reason;
-    if (outcome == SBX_PUBLISHED)
+    if (outcome == SBX_PUBLISHED) {
         p->eio_in_row = 0;
+        file.unstable = p->items[i].flags & SBX_ITEM_UNSTABLE;
+        file.unconfirmed = p->items[i].flags & SBX_ITEM_UNCONFIRMED;
+    }
+    file.replaces = outcome == SBX_WOULD_PUBLISH && p->items[i].flags & SBX_ITEM_REPLACES;
     pthread_mutex_unlock(&p->lock);
     if (outcome != SBX_UNCHANGED && outcome != SBX_OUTCOME_NONE)
-        sbx_observe_file(&p->observer, p->records[i].path, p->records[i].path_len, outcome, reason);
+        sbx_observe_file(&p->observer, &file);
 }
 
 /* Keeps what the report says beside a reason. Where memory or the limit of notes has run out the

@@ -225,6 +225,11 @@ bool sbx_report_warned(const struct sbx_report *report, enum sbx_warning warning
     return (size_t)warning < SBX_WARNINGS && report->warned[warning];
 }
 
+uint64_t sbx_report_skipped(const struct sbx_report *report)
+{
+    return report->skipped;
+}
+
 uint64_t sbx_report_posix_would_take(const struct sbx_report *report)
 {
     return report->posix_would_take;

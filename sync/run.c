@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
+#include "base/quote.h"
 #include "fsutil/root.h"
 #include "sync/cancel.h"
 #include "sync/pass.h"
@@ -114,6 +115,8 @@ static enum sbx_status open_state(struct sbx_pass *p, struct sbx_error *err)
         return p->rootfd >= 0 ? sbx_state_peek(&p->state, p->rootfd, err) : SBX_OK;
     st = sbx_state_open(&p->state, p->rootfd, until < p->stop_ns ? until : p->stop_ns, p->cancel_fd,
                         err);
+    if (st == SBX_E_BUSY)
+        return sbx_err_set(err, st, 0, "another pass holds '%s'", SBX_QUOTE(p->o->dest));
     if (st)
         return st;
     if (p->state.no_lock)

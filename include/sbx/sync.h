@@ -80,6 +80,7 @@ struct sbx_event {
     uint64_t records;    /* listed so far */
     uint64_t files_done, files_wanted;
     uint64_t bytes_done, bytes_wanted;
+    bool unstable, unconfirmed, replaces; /* of a file that is or would be published */
 };
 
 /* Called from one thread at a time, though not always the same; must return soon and must not call
@@ -179,6 +180,8 @@ SBX_API enum sbx_pass_outcome sbx_report_outcome(const struct sbx_report *report
 SBX_API enum sbx_listing_state sbx_report_listing(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_listed(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_count(const struct sbx_report *report, enum sbx_outcome outcome);
+/* Links and special files, which are not listed, where the sandbox's tools could count them. */
+SBX_API uint64_t sbx_report_skipped(const struct sbx_report *report);
 /* Names that SBX_NAMES_PORTABLE refused and SBX_NAMES_POSIX would take. */
 SBX_API uint64_t sbx_report_posix_would_take(const struct sbx_report *report);
 SBX_API uint64_t sbx_report_reason(const struct sbx_report *report, enum sbx_reason reason);

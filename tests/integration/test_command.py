@@ -224,14 +224,75 @@ class Output(harness.Case):
         self.assertEqual(run.err.count("sbx-sync: refused (reserved-char): "), 25)
         self.assertNotIn("more", run.err)
 
+    def test_links_and_special_files_are_counted_in_the_summary(self):
+        self.make("a", b"1")
+        os.symlink("a", os.path.join(self.src, "link"))
+        os.mkfifo(os.path.join(self.src, "fifo"))
+        run = self.run_command(self.src, self.dst)
+        self.assertIn("; 2 links or special files left out\n", run.err)
+        self.assertEqual(run.status, 0)
+
+    def test_other_spellings_are_named_in_every_mode(self):
+        self.make("a", b"1")
+        self.make("A", b"2")
+        for options in ([], ["-v"]):
+            run = self.run_command(*options, self.src, self.dst)
+            self.assertIn("sbx-sync: refused (alias): A, also spelled a\n", run.err)
+            self.assertIn("sbx-sync: refused (alias): a, also spelled A\n", run.err)
+
+    def test_a_spelling_that_stands_in_dest_is_said_to(self):
+        self.make("a", b"1")
+        self.make("A", b"2", root=self.dst)
+        run = self.run_command(self.src, self.dst)
+        self.assertIn("sbx-sync: refused (alias-local): a, in DEST as A\n", run.err)
+
+    def test_a_dry_run_marks_what_it_would_replace(self):
+        self.make("a", b"1")
+        self.make("b", b"2")
+        self.make("a", b"old", root=self.dst)
+        run = self.run_command("--dry-run", "-v", self.src, self.dst)
+        self.assertIn("would-publish (replaces a file that no run has made): a\n", run.err)
+        self.assertIn("would-publish: b\n", run.err)
+
+    def test_what_is_published_without_a_second_look_is_marked(self):
+        self.make("a", b"1")
+        run = self.run_command("--no-confirm", "-v", self.src, self.dst)
+        self.assertIn("published (unconfirmed): a\n", run.err)
+
+    def test_what_the_sandbox_leaves_out_of_the_listing_is_said_to(self):
+        self.make("a", b"1")
+        self.make("node_modules/x", b"2")
+        said = "; what --exclude keeps from being listed is not counted"
+        run = self.run_command("--exclude", "node_modules", self.src, self.dst)
+        self.assertIn(said, run.err)
+        run = self.run_command("--exclude", "node_modules/*", self.src, self.dst)
+        self.assertNotIn(said, run.err)
+        self.assertIn("1 excluded", run.err)
+
+    def test_dest_below_a_missing_directory_is_told_in_words(self):
+        self.make("a", b"1")
+        run = self.run_command(self.src, os.path.join(self.dst, "no", "out"))
+        self.assertEqual(run.status, 4)
+        self.assertIn("the directory above it is missing, and only the last is made", run.err)
+
+    def test_a_file_that_may_not_be_read_is_told_once(self):
+        self.make("a", b"1")
+        os.chmod(os.path.join(self.src, "a"), 0)
+        os.chmod(os.path.dirname(self.dst), 0o755)
+        os.mkdir(self.dst)
+        os.chown(self.dst, 65534, 65534)
+        run = self.run_command(self.src, self.dst, user=65534, group=65534, extra_groups=[])
+        self.assertEqual((run.status, run.err.count("denied")), (1, 2), run.err)  # file, summary
+        self.assertNotIn("source:", run.err)
+
     def test_standard_error_of_the_remote_side_is_bounded(self):
         self.make("a", b"1")
         args = ["exec:" + self.src, self.dst, "--", "sh", "-c", NOISY]
         run = self.run_command(*args)
         self.assertEqual(run.status, 0, run.err)
-        self.assertEqual(run.err.count("remote: line"), 20)
-        self.assertIn("remote: line0\n", run.err)
-        self.assertIn("remote: ... and 5 more lines\n", run.err)
+        self.assertEqual(run.err.count("source: line"), 20)
+        self.assertIn("source: line0\n", run.err)
+        self.assertIn("source: ... and 5 more lines\n", run.err)
         self.assertEqual(self.run_command("-q", *args).err, "")
 
     def test_the_report_names_as_many_files_as_wanted(self):
