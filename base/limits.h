@@ -9,7 +9,7 @@
 #define SBX_MIB (1024ull * SBX_KIB)
 #define SBX_GIB (1024ull * SBX_MIB)
 
-/* -- what a pass may cost -- */
+/* What a pass may cost. */
 #define SBX_MAX_RECORDS 100000u           /* [option] listed files: bounds memory */
 #define SBX_MAX_DIRECTORIES 50000u        /* [option of the library] distinct directories listed */
 #define SBX_MAX_LISTING (32 * SBX_MIB)    /* [option] decoded bytes of the listing */
@@ -22,18 +22,18 @@
 #define SBX_REPORT_LIMIT 10000u           /* [option] files named in a report */
 #define SBX_DIR_COST (4 * SBX_KIB)        /* bytes of the pass budget that a new directory costs */
 
-/* -- hard upper bounds of options, so that sums and allocations cannot overflow -- */
+/* Hard upper bounds of options, so that sums and allocations cannot overflow. */
 #define SBX_CEIL_RECORDS 10000000u         /* records */
 #define SBX_CEIL_LISTING (4 * SBX_GIB)     /* bytes */
 #define SBX_CEIL_SECONDS (400.0 * 86400.0) /* seconds */
 
-/* -- listing -- */
+/* Listing. */
 #define SBX_MAX_LINE (64 * SBX_KIB)  /* bytes of one line of the remote script that is no data */
 #define SBX_MAX_NOISE (64 * SBX_KIB) /* bytes before the begin line */
 #define SBX_ENCODED_SLACK (64 * SBX_KIB) /* characters an encoded stream may have on top */
 #define SBX_YOUNG_S 2 /* seconds within which a whole-second ctime may still move */
 
-/* -- names -- */
+/* Names. */
 #define SBX_MAX_PATH 4095u     /* bytes of a path: PATH_MAX less its NUL */
 #define SBX_MAX_COMPONENT 255u /* bytes, and UTF-16 units: NAME_MAX of Linux, NTFS, APFS */
 #define SBX_MAX_DEPTH 100u     /* components of a path: one descriptor each is held at most */
@@ -41,7 +41,7 @@
 #define SBX_MAX_WITH_BYTES (4 * SBX_MIB) /* bytes of them in a report: each may be a path */
 #define SBX_MAX_KEYED 1024u /* bytes of a component that is folded: above any system's names */
 
-/* -- transfer -- */
+/* Transfer. */
 #define SBX_BATCH_FILES 2000u          /* files of a batch */
 #define SBX_BATCH_BYTES (64 * SBX_MIB) /* bytes of a batch: temporaries at one time */
 #define SBX_BATCH_NAMES (96 * SBX_KIB) /* encoded names of a batch: its script in one request */
@@ -62,7 +62,7 @@
 #define SBX_STDERR_LINE 512u          /* bytes of a line of standard error shown */
 #define SBX_END_GRACE_MS 200          /* milliseconds between SIGTERM and SIGKILL of COMMAND */
 
-/* -- state in the destination -- */
+/* State in the destination. */
 #define SBX_MAX_MANIFEST (256 * SBX_MIB)     /* bytes of a manifest that is read */
 #define SBX_MAX_MANIFEST_LINE (32 * SBX_KIB) /* bytes of a line: a path of \u escapes and facts */
 #define SBX_MAX_RUN (64 * SBX_MIB)           /* bytes of a run record that is read */
@@ -72,7 +72,7 @@
 #define SBX_MAX_INDEX (512 * SBX_MIB) /* bytes of names of one host directory: millions of them */
 #define SBX_SYNC_MIN_NS (1ull * SBX_NS_PER_S) /* no syncfs is begun with less time left */
 
-/* -- HTTP -- */
+/* HTTP. */
 #define SBX_FIRST_BYTE_S 30.0         /* seconds until an answer begins: a stuck peer */
 #define SBX_HTTP_HEAD (64 * SBX_KIB)  /* bytes of the heads of one answer, trailers included */
 #define SBX_HTTP_LINES 256u           /* lines of them */
@@ -90,7 +90,7 @@
 #define SBX_EVENT_SLACK (8 * SBX_MIB)
 #define SBX_EVENT_FACTOR 4u /* and so many bytes for each byte of text, escapes included */
 
-/* -- memory and parsers -- */
+/* Memory and parsers. */
 #define SBX_ARENA_CHUNK_FIRST (64 * SBX_KIB) /* bytes: a small listing costs little */
 #define SBX_ARENA_CHUNK_MOST (1 * SBX_MIB)   /* bytes: the calls saved by more do not count */
 #define SBX_JSON_DEPTH 32u                   /* nested arrays and objects: jansson recurses */

@@ -42,8 +42,6 @@ struct sbx_manifest_header {
     enum sbx_names names;
 };
 
-/* ---- reading ---- */
-
 struct sbx_manifest_reader;
 
 enum sbx_manifest_state {
@@ -71,8 +69,6 @@ SBX_MUST_CHECK enum sbx_status sbx_manifest_next(struct sbx_manifest_reader *rea
                                                  struct sbx_error *err);
 /* Back to the first line. */
 void sbx_manifest_rewind(struct sbx_manifest_reader *reader);
-
-/* ---- writing ---- */
 
 struct sbx_manifest_writer;
 

@@ -1,3 +1,5 @@
+#include "sync/batch.h"
+
 #include <stdlib.h>
 
 #include "base/limits.h"

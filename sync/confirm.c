@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "listing/script.h"
+#include "sync/listing.h"
 
 /* Tools that cut fractions print none in the listing but may print one here (a local fstat does).
  * Such a file is compared by whole seconds: it is either old enough that any change moves its

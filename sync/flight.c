@@ -1,5 +1,7 @@
 /* The queue that a transport fetches from. What comes in are bytes of the sandbox for a file that
  * preflight has accepted; they are paid for as they come, and go into a temporary and a digest. */
+#include "sync/flight.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +10,7 @@
 
 #include "base/fd.h"
 #include "base/limits.h"
-#include "sync/confirm.h"
+#include "sync/judge.h"
 #include "sync/ready_fd.h"
 #include "sync/transfer.h"
 

@@ -1,5 +1,7 @@
 /* What becomes of a file that was fetched: published as listed, fetched once more, or failed with a
  * reason. The records that are compared come from the sandbox and decide about its files only. */
+#include "sync/judge.h"
+
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* Stage 1 and 2: asks the transport for a listing, reads it, and has every record judged. What
  * comes in is bytes of the sandbox; what goes out is records that the listing's own proofs vouch
  * for. */
+#include "sync/listing.h"
+
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -8,7 +10,6 @@
 #include "base/quote.h"
 #include "listing/script.h"
 #include "preflight/exclude.h"
-#include "sync/pass.h"
 
 /* The reader of the output, and the observer that is told how far it is. */
 struct reading {

@@ -100,8 +100,6 @@ struct sbx_pass {
     struct sbx_error source_error; /* the source was lost */
 };
 
-/* -- pass.c -- */
-
 bool sbx_pass_cancelled(const struct sbx_pass *p);
 /* SBX_E_CANCELLED or SBX_E_DEADLINE once `until_ns` or a cancellation has come. */
 SBX_MUST_CHECK enum sbx_status sbx_pass_check(const struct sbx_pass *p, uint64_t until_ns,
@@ -129,20 +127,5 @@ SBX_MUST_CHECK enum sbx_status sbx_pass_fact(struct sbx_pass *p, size_t i, const
 
 /* The directory part of a path: everything before the last slash, or nothing. */
 size_t sbx_dir_len(const char *path, size_t n);
-
-/* -- listing.c -- */
-
-struct sbx_call sbx_sync_call(const struct sbx_pass *p, uint64_t deadline_ns);
-/* Runs a listing or confirm script and reads its output into `list`. */
-SBX_MUST_CHECK enum sbx_status sbx_sync_run_script(struct sbx_pass *p, uint64_t deadline_ns,
-                                                   const struct sbx_buf *script,
-                                                   struct sbx_list *list, struct sbx_error *err);
-
-/* -- the stages, in the order of the pass -- */
-
-SBX_MUST_CHECK enum sbx_status sbx_sync_listing(struct sbx_pass *p, struct sbx_error *err);
-SBX_MUST_CHECK enum sbx_status sbx_sync_plan(struct sbx_pass *p, struct sbx_error *err);
-SBX_MUST_CHECK enum sbx_status sbx_sync_transfer(struct sbx_pass *p, struct sbx_error *err);
-SBX_MUST_CHECK enum sbx_status sbx_sync_record(struct sbx_pass *p, struct sbx_error *err);
 
 #endif

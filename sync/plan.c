@@ -1,5 +1,7 @@
 /* Stage 3: what is to be fetched, in which order, within the budgets. Looks at the host and changes
  * nothing there. Names have passed preflight; the manifest has proved itself whole. */
+#include "sync/plan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +10,6 @@
 #include "fsutil/walk.h"
 #include "state/manifest_format.h"
 #include "sync/budget.h"
-#include "sync/pass.h"
 
 struct planner {
     struct sbx_pass *p;

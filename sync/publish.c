@@ -1,6 +1,8 @@
 /* Stage 5 and 6 of a batch: what was received under a temporary name is confirmed, made durable,
  * checked against the host once more, and renamed. Directories are reached again from the root,
  * through descriptors, since others may have moved them since the temporaries were made. */
+#include "sync/publish.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,7 @@
 #include "fsutil/durable.h"
 #include "fsutil/file.h"
 #include "sync/confirm.h"
+#include "sync/judge.h"
 #include "sync/transfer.h"
 
 static const struct sbx_record *record_of(const struct sbx_transfer *t, const struct sbx_ready *f)
@@ -66,8 +69,6 @@ static void fail_host(struct sbx_transfer *t, struct sbx_ready *f, const struct 
     drop(t, f);
     sbx_pass_host_failed(t->p, f->item, why);
 }
-
-/* -- confirm: files that came without a record of their own -- */
 
 struct asked {
     struct sbx_transfer *t;
@@ -128,8 +129,6 @@ static enum sbx_status confirm(struct sbx_transfer *t, struct sbx_batch *batch,
     }
     return st;
 }
-
-/* -- durability -- */
 
 /* Where the temporary is not found any more, the check before its rename tells why. */
 static bool sync_alone(struct sbx_transfer *t, const struct sbx_ready *f, bool renamed,
@@ -250,8 +249,6 @@ static void sync_directories(struct sbx_transfer *t, struct sbx_batch *batch)
         }
     }
 }
-
-/* -- publish -- */
 
 /* Whether the directory that the path leads to now is the one in which the temporary was made: by
  * its identity, or by holding the temporary. */

@@ -1,10 +1,11 @@
 /* Stage 7: the new manifest, merged from the old one and what this pass has found out. Lines of
  * files that nothing is known about stay as they are; only a whole listing lets go of lines. */
+#include "sync/record.h"
+
 #include <string.h>
 
 #include "preflight/exclude.h"
 #include "preflight/path.h"
-#include "sync/pass.h"
 
 struct merge {
     struct sbx_pass *p;

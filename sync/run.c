@@ -8,8 +8,12 @@
 #include "base/quote.h"
 #include "fsutil/root.h"
 #include "sync/cancel.h"
+#include "sync/listing.h"
 #include "sync/pass.h"
+#include "sync/plan.h"
+#include "sync/record.h"
 #include "sync/report.h"
+#include "sync/transfer.h"
 
 static void pass_init(struct sbx_pass *p, struct sbx_transport *transport,
                       const struct sbx_options *o)

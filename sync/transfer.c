@@ -8,7 +8,12 @@
 #include "base/limits.h"
 #include "listing/script.h"
 #include "sync/budget.h"
+#include "sync/flight.h"
+#include "sync/judge.h"
+#include "sync/listing.h"
+#include "sync/publish.h"
 #include "sync/ready_fd.h"
+#include "sync/record.h"
 
 /* What the listing said of the sandbox's tools goes with every fetch, so that both ends print
  * alike. */
@@ -168,8 +173,7 @@ static enum sbx_status run_round(struct sbx_transfer *t, const uint32_t *order, 
     return st;
 }
 
-/* -- once more, for what changed while it was fetched -- */
-
+/* The round for what changed while it was fetched: what is known of it by now. */
 struct fresh {
     struct sbx_pass *p;
     uint32_t *order; /* borrowed; those that are still there */

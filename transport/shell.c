@@ -224,33 +224,41 @@ static const char *last_words(const struct run *run, char *text, size_t cap)
     return text;
 }
 
-/* The output has ended without the exit line: finds out why, and ends what is left. */
-static enum sbx_status lost(struct run *run, struct sbx_error *err)
+/* Waits a moment for the child's end: its last words may come a little later than the end of its
+ * output, its end later still. Returns whether it has ended. */
+static bool wait_for_end(struct run *run, struct sbx_child_status *how)
 {
     struct sbx_child *child = &run->shell->child;
     uint64_t until = sbx_clock_now() + SBX_END_GRACE_MS * (uint64_t)SBX_NS_PER_MS;
-    struct sbx_child_status how = {SBX_CHILD_UNKNOWN, 0};
-    char words[320], hint[96] = "";
-    enum sbx_status st = sbx_marked_end(&run->marked, err);
     bool ended = false;
 
-    if (!st && run->newline && !run->heard)
-        st = give(run, "\n", 1, err);
-    if (st)
-        return st;
-
-    /* Its last words may come a little later than the end of its output, its end later still. */
     while (!ended && sbx_clock_now() < until) {
         struct pollfd diag = {.fd = child->diag, .events = POLLIN};
 
-        ended = sbx_child_ended(child, &how);
+        ended = sbx_child_ended(child, how);
         (void)poll(&diag, 1, ended ? 0 : 5);
         if (diag.revents)
             (void)pull_diag(run);
     }
     while (child->diag >= 0 && pull_diag(run) > 0 && sbx_clock_now() < until)
         ;
-    sbx_child_end(child, false);
+    return ended;
+}
+
+/* The output has ended without the exit line: finds out why, and ends what is left. */
+static enum sbx_status lost(struct run *run, struct sbx_error *err)
+{
+    struct sbx_child_status how = {SBX_CHILD_UNKNOWN, 0};
+    char words[320], hint[96] = "";
+    enum sbx_status st = sbx_marked_end(&run->marked, err);
+    bool ended;
+
+    if (!st && run->newline && !run->heard)
+        st = give(run, "\n", 1, err);
+    if (st)
+        return st;
+    ended = wait_for_end(run, &how);
+    sbx_child_end(&run->shell->child, false);
     (void)last_words(run, words, sizeof(words));
     if (run->shell->hint && !run->shell->answered)
         (void)snprintf(hint, sizeof(hint), " (%s)", run->shell->hint);
@@ -300,6 +308,16 @@ static enum sbx_status check_idle(const struct run *run, struct sbx_error *err)
                        (double)run->idle_ns / SBX_NS_PER_S);
 }
 
+/* Moves what can be moved without waiting. `readable`: there is output, or its end. */
+static enum sbx_status move(struct run *run, bool readable, struct sbx_error *err)
+{
+    enum sbx_status st = readable ? pull_out(run, err) : SBX_OK;
+
+    if (st || run->done)
+        return st;
+    return run->shell->child.out < 0 ? lost(run, err) : check_idle(run, err);
+}
+
 /* Waits for whatever comes first and deals with it. */
 static enum sbx_status turn(struct run *run, struct sbx_error *err)
 {
@@ -327,12 +345,7 @@ static enum sbx_status turn(struct run *run, struct sbx_error *err)
         feed(run);
     if (fds[2].revents)
         (void)pull_diag(run);
-    st = fds[3].revents ? pull_out(run, err) : SBX_OK;
-    if (!st && !run->done)
-        st = check_idle(run, err);
-    if (!st && !run->done && !run->done && child->out < 0)
-        st = lost(run, err);
-    return st;
+    return move(run, fds[3].revents, err);
 }
 
 /* What is there now, and no more than a bounded amount of it. */

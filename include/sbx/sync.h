@@ -37,8 +37,6 @@ SBX_API SBX_MUST_CHECK enum sbx_status sbx_init(struct sbx_error *err);
 /* The version of the library that is running, such as "0.1.0". */
 SBX_API const char *sbx_version(void);
 
-/* ---- cancellation ---- */
-
 struct sbx_cancel;
 
 /* A switch that ends the passes that were given it, and can be used once. Must outlive them. */
@@ -49,8 +47,6 @@ SBX_API void sbx_cancel_free(struct sbx_cancel *cancel); /* NULL is fine */
 /* Ends the passes soon: what is published stays, what is under way is dropped, temporaries go, the
  * report is complete. Async-signal-safe, from any thread, any number of times; keeps errno. */
 SBX_API void sbx_cancel(struct sbx_cancel *cancel);
-
-/* ---- observation ---- */
 
 enum sbx_stage {
     SBX_STAGE_LIST = 0,
@@ -86,8 +82,6 @@ struct sbx_event {
 /* Called from one thread at a time, though not always the same; must return soon and must not call
  * back into the pass, sbx_cancel() excepted. */
 typedef void sbx_observe_fn(void *ctx, const struct sbx_event *event);
-
-/* ---- options ---- */
 
 enum sbx_names { SBX_NAMES_PORTABLE = 0, SBX_NAMES_POSIX };
 enum sbx_durability { SBX_DURABILITY_BATCH = 0, SBX_DURABILITY_FULL, SBX_DURABILITY_NONE };
@@ -125,8 +119,6 @@ struct sbx_options {
 };
 #define SBX_OPTIONS_VERSION 1u
 #define SBX_OPTIONS_INIT ((struct sbx_options){.version = SBX_OPTIONS_VERSION})
-
-/* ---- the report ---- */
 
 struct sbx_report;
 
@@ -198,8 +190,6 @@ SBX_API size_t sbx_report_files(const struct sbx_report *report);
 /* Writes the report as one JSON object and a newline, ASCII only: schema sbx-sync/report/1. */
 SBX_API SBX_MUST_CHECK enum sbx_status sbx_report_json(const struct sbx_report *report,
                                                        struct sbx_sink out, struct sbx_error *err);
-
-/* ---- the pass ---- */
 
 /* Runs one pass. `report` (fresh) is filled whatever happens, and agrees with the result:
  *

@@ -86,8 +86,6 @@ static void vary(char *out, const char *letters, size_t n, uint32_t i)
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
 
-/* -- shapes of listings, n records each -- */
-
 static void plain_files(size_t n)
 {
     char path[64];
@@ -240,8 +238,6 @@ static void a_full_listing_takes_no_time(void **state SBX_UNUSED)
     assert_true(cost(&full, full.n) < 2ull * SBX_NS_PER_S);
 }
 
-/* -- memory -- */
-
 static size_t allocated(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -288,8 +284,6 @@ static void aliases_cost_what_their_partners_need(void **state SBX_UNUSED)
     if (allocated() - before > 30 * 100000)
         fail_msg("%zu bytes", allocated() - before);
 }
-
-/* -- limits -- */
 
 static void as_many_directories_as_allowed(void **state SBX_UNUSED)
 {
@@ -351,8 +345,6 @@ static void malformed_paths_are_not_counted(void **state SBX_UNUSED)
     assert_int_equal(run(0), SBX_OK);
 }
 
-/* -- partners -- */
-
 static void many_partners_are_cut(void **state SBX_UNUSED)
 {
     struct sbx_pre_with with[SBX_MAX_WITH + 1];
@@ -385,8 +377,6 @@ static void asking_for_partners_costs_little(void **state SBX_UNUSED)
         assert_int_equal(sbx_preflight_with(fx.p, i, with), SBX_MAX_WITH);
     assert_true(cpu_ns() - from < 2ull * SBX_NS_PER_S);
 }
-
-/* -- against the definition, on small listings of chance -- */
 
 static uint32_t chance_state = 4711;
 

@@ -102,8 +102,6 @@ static void the_length_ends_the_path(void **state SBX_UNUSED)
     assert_false(sbx_pre_exclude("abc", "abc", 2));
 }
 
-/* -- against the definition -- */
-
 #define SMALL 24
 
 static bool can_match(const char *p, const char *pattern, const char *t);
@@ -207,8 +205,6 @@ static void as_defined_on_chance(void **state SBX_UNUSED)
     }
     assert_true(matched > 10000);
 }
-
-/* -- time -- */
 
 #define LONG 65536
 

@@ -8,8 +8,6 @@
 #include "tests/unit/preflight/cpu.h"
 #include "tests/unit/preflight/unicode.h"
 
-/* -- rows: two spellings, and whether they are one name -- */
-
 static const struct pair {
     const char *why;
     const char *a, *b;
@@ -93,8 +91,6 @@ static void check_pair(void **state)
     assert_int_equal(sbx_pre_key(p->b, strlen(p->b), &fx.b, NULL), SBX_OK);
     assert_int_equal(equal(&fx.a, fx.b.data, fx.b.len), p->same);
 }
-
-/* -- against the Unicode Character Database -- */
 
 static char shown[64];
 
@@ -264,8 +260,6 @@ static void every_line_of_the_normalization_test(void **state)
     assert_true(lines > 15000);
 }
 
-/* -- chance -- */
-
 static uint32_t chance_state = 12345;
 
 static uint32_t chance(uint32_t below)
@@ -331,8 +325,6 @@ static void random_words_of_each_script(void **state)
         }
     }
 }
-
-/* -- size -- */
 
 static void marks_of_all_classes_in_a_long_run(void **state)
 {

@@ -74,8 +74,6 @@ static size_t read_rows(void)
     return n;
 }
 
-/* -- every character of a class -- */
-
 static enum sbx_reason of_char(const char *utf8, enum sbx_names names)
 {
     char name[32];
@@ -121,8 +119,6 @@ static void bytes_of_other_characters_are_no_controls(void **state SBX_UNUSED)
                      SBX_REASON_NONE);
 }
 
-/* -- the rules by key, against the key itself -- */
-
 static uint32_t chance_state = 7;
 
 static uint32_t chance(uint32_t below)
@@ -166,8 +162,6 @@ static void names_almost_ours_and_almost_dots(void **state SBX_UNUSED)
     }
     assert_true(hits[0] > 1000 && hits[1] > 1000 && hits[2] > 1000);
 }
-
-/* -- time -- */
 
 static uint64_t cost(const char *fill, size_t n)
 {
