@@ -1,6 +1,7 @@
 """The execd look-alike answers as execd did when it was recorded, and its commands die of what
 execd's die of."""
 
+import datetime
 import email.utils
 import json
 import os
@@ -440,6 +441,152 @@ class Bystanders(Lookalike):
         self.ask(self.post("sleep 0.6; echo lived >lived", background=True))
         self.leave_midway()
         self.until(lambda: os.path.exists(os.path.join(self.work, "lived")), "the command")
+
+
+class Lifecycle(Lookalike):
+    """The part that knows of sandboxes."""
+
+    KEY = "a-key"
+    ID = "5b1f0c52-6a3e-4d8f-9c70-2e1d4a7b9f10"
+
+    def call(self, method, target, body=None, key=KEY, port=None):
+        """The status, and the parsed body if there is one."""
+        text = json.dumps(body) if body is not None else ""
+        head = f"{method} {target} HTTP/1.1\r\nHost: gate:1\r\nConnection: close\r\n"
+        head += f"OPEN-SANDBOX-API-KEY: {key}\r\n" if key else ""
+        head += f"Content-Length: {len(text)}\r\n\r\n{text}"
+        data = b""
+        with self.connect(head.encode(), port or self.lifecycle) as peer:
+            while part := peer.recv(1 << 16):
+                data += part
+        answer = Answer(data)
+        return int(answer.status[9:]), json.loads(answer.body) if answer.body else None
+
+    def one(self, rest=""):
+        return f"/v1/sandboxes/{self.ID}{rest}"
+
+    def test_a_sandbox_is_told_with_its_state_and_expiry(self):
+        self.serve("--state", "Paused", "--expires-in", "100")
+        status, told = self.call("GET", self.one())
+        self.assertEqual((status, told["id"], told["status"]["state"]), (200, self.ID, "Paused"))
+        self.assertRegex(told["expiresAt"], r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
+        self.call("POST", "/control", {"state": "Running", "expires_in": None})
+        told = self.call("GET", self.one())[1]
+        self.assertEqual(told["status"]["state"], "Running")
+        self.assertNotIn("expiresAt", told)
+
+    def test_a_key_is_asked_for(self):
+        self.serve("--api-key", self.KEY)
+        for key, want in ((None, "MISSING_API_KEY"), ("wrong", "INVALID_API_KEY")):
+            status, told = self.call("GET", self.one(), key=key)
+            self.assertEqual((status, told["code"]), (401, want))
+        self.assertEqual(self.call("GET", self.one())[0], 200)
+        self.assertEqual(self.call("GET", self.one("/proxy/44772/ping"), key=None)[0], 200)
+
+    def test_an_unknown_sandbox_is_not_found(self):
+        self.serve()
+        status, told = self.call("GET", "/v1/sandboxes/nobody")
+        self.assertEqual((status, told["code"]), (404, "DOCKER::SANDBOX_NOT_FOUND"))
+
+    def test_an_endpoint_is_told_with_its_headers(self):
+        self.serve("--endpoint-header", "X-Gate: open")
+        told = self.call("GET", self.one("/endpoints/44772"))[1]
+        want = {"endpoint": f"127.0.0.1:{self.port}", "headers": {"X-Gate": "open"}}
+        self.assertEqual(told, want)
+        told = self.call("GET", self.one("/endpoints/44772?use_server_proxy=true"))[1]
+        self.assertEqual(told["endpoint"], f"gate:1/sandboxes/{self.ID}/proxy/44772")
+        self.assertEqual(self.call("GET", self.one("/endpoints/x"))[0], 422)
+        self.assertEqual(self.call("GET", self.one("/endpoints/65536"))[0], 400)
+
+    def test_an_endpoint_can_be_any_text(self):
+        self.serve("--endpoint", "http://no host/{port}/x")
+        told = self.call("GET", self.one("/endpoints/44772"))[1]
+        self.assertEqual(told, {"endpoint": f"http://no host/{self.port}/x"})
+
+    def test_the_log_tells_what_reached_which_part(self):
+        log = os.path.join(self.work, "log")
+        self.serve("--log", log)
+        self.call("GET", "/sandboxes/" + self.ID + "/proxy/44772/ping?x=%FF")
+        with open(log, encoding="utf-8") as file:
+            seen = [json.loads(line) for line in file]
+        self.assertEqual([entry["part"] for entry in seen], ["lifecycle", "execd"])
+        self.assertEqual(seen[1]["target"], "/ping?x=%EF%BF%BD")
+        self.assertIn(["OPEN-SANDBOX-API-KEY", self.KEY], seen[0]["headers"])
+        names = [name.lower() for name, _ in seen[1]["headers"]]
+        self.assertNotIn("open-sandbox-api-key", names)
+
+    def test_renewing_can_shorten_the_life(self):
+        self.serve("--expires-in", "7200")
+        soon = datetime.datetime.now(datetime.timezone.utc)
+        rows = (
+            ((soon + datetime.timedelta(seconds=60)).isoformat(), 200),
+            ("2020-01-01T00:00:00Z", 400),
+            ("tomorrow", 422),
+        )
+        for when, want in rows:
+            status, told = self.call("POST", self.one("/renew-expiration"), {"expiresAt": when})
+            self.assertEqual(status, want, told)
+        expires = datetime.datetime.fromisoformat(
+            self.call("GET", self.one())[1]["expiresAt"]
+        )
+        self.assertLess((expires - soon).total_seconds(), 61)
+
+    def test_a_life_that_ends_takes_execd_and_its_commands_along(self):
+        self.serve()
+        with self.connect(self.post("echo up; sleep 30")) as peer:
+            data = b""
+            while b'"up"' not in data:
+                data += peer.recv(4096)
+            self.call("POST", "/control", {"expires_in": 0.2})
+            while part := peer.recv(4096):
+                data += part
+        self.assertNotIn(b"execution_complete", data)
+        self.assertFalse(data.endswith(b"\r\n0\r\n\r\n"))
+        self.assertEqual(self.call("GET", self.one())[0], 404)
+        self.assertEqual(self.ask(self.request("ping")), b"")
+
+    def test_a_deleted_sandbox_is_gone(self):
+        self.serve()
+        status, made = self.call("POST", "/v1/sandboxes", {"image": {"uri": "x"}, "timeout": 60})
+        self.assertEqual(status, 202)
+        total = self.call("GET", "/v1/sandboxes")[1]["pagination"]["totalItems"]
+        self.assertEqual(total, 2)
+        self.assertEqual(self.call("DELETE", "/v1/sandboxes/" + made["id"])[0], 204)
+        self.assertEqual(self.call("DELETE", "/v1/sandboxes/" + made["id"])[0], 404)
+        self.assertTrue(self.ask(self.request("ping")))
+
+
+class Misbehaviour(Lookalike):
+    """What a switch makes of the events."""
+
+    def events(self, *options, command="echo x; exit 3"):
+        self.serve(*options)
+        answer = Answer(self.ask(self.post(command)))
+        self.end()
+        return answer
+
+    def kinds(self, answer):
+        return [json.loads(event)["type"] for event in answer.events]
+
+    def test_events_can_have_a_prefix(self):
+        answer = self.events("--data-prefix")
+        self.assertEqual({event[:7] for event in answer.events}, {b"data: {"})
+
+    def test_the_terminal_event_can_be_left_out(self):
+        kinds = self.kinds(self.events("--no-terminal"))
+        self.assertEqual(kinds, ["init", "ping", "stdout"])
+
+    def test_a_ping_can_come_last(self):
+        kinds = self.kinds(self.events("--late-ping"))
+        self.assertEqual(kinds, ["init", "stdout", "error", "ping"])
+
+    def test_events_can_be_split(self):
+        answer = self.events("--split-events", "7")
+        self.assertEqual(max(len(chunk) for chunk in answer.chunks), 7)
+        self.assertIn("error", self.kinds(answer))
+
+    def test_a_traceback_can_be_null(self):
+        self.assertIn(b'"evalue":"3","traceback":null}', self.events("--error-traceback-null").body)
 
 
 if __name__ == "__main__":
