@@ -85,6 +85,8 @@
 #define SBX_RETRY_AFTER_S 2u              /* seconds that a server may ask us to wait */
 #define SBX_LEAVE_READ_MS 500             /* milliseconds that an answer is read on when leaving */
 #define SBX_LEAVE_QUIET_MS 300            /* milliseconds without reading before the end */
+#define SBX_LEASE_ROOM_S 60               /* seconds that a sandbox is to live after the pass */
+#define SBX_TOKEN_FILE (8 * SBX_KIB)      /* bytes of a file with a token */
 #define SBX_EVENT_LINE (1 * SBX_MIB)      /* bytes of one event of a command */
 /* Bytes of events around their texts: 60 each where it is honest, on lines of a byte at worst. */
 #define SBX_EVENT_SLACK (8 * SBX_MIB)

@@ -232,6 +232,7 @@ static const struct row rows[] = {
     {"wait", 0, true, take_seconds, AT(pass.wait_s), 0, NULL, 0},
     {"jobs", 0, true, take_jobs, 0, 0, NULL, 0},
     {"report-limit", 0, true, take_report_limit, AT(pass.report_limit), 0, NULL, 0},
+    {"cacert", 0, true, take_text, AT(cacert), 0, NULL, 0},
     {"identity", 0, true, take_text, AT(pass.identity), 0, NULL, 0},
     {"exclude", 0, true, take_exclude, 0, 0, NULL, 0},
     {"names", 0, true, take_names, 0, 0, names_words, 0},

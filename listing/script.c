@@ -226,7 +226,9 @@ static enum sbx_status add_prune(struct sbx_buf *out, const char *name, struct s
 static enum sbx_status add_files(const struct sbx_list_script *args, struct sbx_buf *out,
                                  struct sbx_error *err)
 {
-    enum sbx_status st = sbx_buf_str(out, "files() { find -H \"$R\" ", err);
+    static const char own[] =
+        "files() { find -H \"$R\" ${sbx_own:+-name \"$sbx_own\" ! -type d -o} ";
+    enum sbx_status st = sbx_buf_str(out, own, err);
 
     for (size_t i = 0; i < args->n_prune && !st; i++)
         st = add_prune(out, args->prune[i], err);

@@ -119,6 +119,14 @@ static enum sbx_status check_root(const struct sbx_pass *p, enum sbx_listing_sta
     return sbx_err_set(err, SBX_E_REMOTE, 0, "source '%s': %s", SBX_QUOTE(p->transport->root), why);
 }
 
+/* What the transport found on its way there. */
+static void warn(struct sbx_pass *p)
+{
+    for (enum sbx_warning w = 0; w < SBX_WARNINGS; w++)
+        if (p->transport->warnings & 1u << w)
+            sbx_pass_warn(p, w);
+}
+
 static enum sbx_status read_listing(struct sbx_pass *p, struct sbx_error *err)
 {
     SBX_BUF_AUTO struct sbx_buf script = SBX_BUF_INIT(SBX_MIB);
@@ -138,6 +146,7 @@ static enum sbx_status read_listing(struct sbx_pass *p, struct sbx_error *err)
      * failure of the source. */
     if (st && sbx_pass_cancelled(p))
         st = sbx_err_set(err, SBX_E_CANCELLED, 0, "cancelled");
+    warn(p);
     p->listing_state = st ? state_of(p->list, st) : sbx_list_state(p->list);
     return st ? st : check_root(p, p->listing_state, err);
 }

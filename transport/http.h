@@ -44,7 +44,8 @@ enum sbx_http_end {
     SBX_HTTP_CONNECT,   /* no address, or no connection */
     SBX_HTTP_TLS,       /* no trusted encrypted connection */
     SBX_HTTP_NO_HEAD,   /* closed or reset before a whole head had come */
-    SBX_HTTP_CUT,       /* closed or reset before the body was complete by its framing */
+    SBX_HTTP_CUT,       /* closed before the body was complete by its framing */
+    SBX_HTTP_RESET,     /* reset, or lost otherwise, in mid-body */
     SBX_HTTP_UNFRAMED,  /* closed at the end of a body that has neither a length nor chunks */
     SBX_HTTP_PROTOCOL,  /* no valid HTTP, or what sbx_http_head refuses */
     SBX_HTTP_LIMIT,     /* a head, or a body of more than max_body bytes */

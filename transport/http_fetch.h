@@ -10,7 +10,8 @@
 #include "transport/http.h"
 
 struct sbx_http_fetch {
-    struct sbx_http *http; /* borrowed */
+    struct sbx_http *http;             /* borrowed */
+    const struct sbx_secrets *secrets; /* borrowed; kept out of messages; may be NULL */
     void *ctx;
     /* Appends the target of the request for a file (see struct sbx_http_request). */
     enum sbx_status (*target)(void *ctx, const struct sbx_wanted *file, struct sbx_buf *out,

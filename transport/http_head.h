@@ -15,6 +15,7 @@ struct sbx_http_head {
     bool has_length;  /* Content-Length */
     uint64_t length;  /* bytes; any value up to 2^63 - 1, to be compared and never trusted */
     bool has_range;   /* Content-Range: bytes first-last/total */
+    bool unsatisfied; /* ... with an asterisk in place of first-last */
     bool total_known; /* false: the total was given as an asterisk */
     uint64_t first, last, total;
     unsigned retry_after_s; /* Retry-After in seconds; 0: none, or a date */
@@ -23,6 +24,7 @@ struct sbx_http_head {
 /* A head that is being read, line by line. Zero it before a request. */
 struct sbx_http_head_reader {
     struct sbx_http_head head;
+    bool begun;     /* a status line was seen, and not yet the end of its head */
     bool done;      /* the empty line of a final head was seen; what comes later are trailers */
     unsigned lines; /* of all heads of this answer and its trailers */
     unsigned interim;

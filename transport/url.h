@@ -32,6 +32,11 @@ SBX_MUST_CHECK enum sbx_status sbx_url_source(const char *source, const char *re
                                               struct sbx_url_authority *ret_authority,
                                               struct sbx_buf *ret_path, struct sbx_error *err);
 
+/* The same where an id stands in place of the authority; it is copied to id[0..cap). */
+SBX_MUST_CHECK enum sbx_status sbx_url_place(const char *source, const char *rest, char *id,
+                                             size_t cap, struct sbx_buf *ret_path,
+                                             struct sbx_error *err);
+
 /* Takes apart a server's address: authority ["/" path], where trailing slashes of the path are
  * dropped. The path stays encoded as it is and is appended to ret_path; it holds unreserved
  * characters, '/', and whole escapes only, and no "." or ".." segment. */

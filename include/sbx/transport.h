@@ -122,7 +122,9 @@ struct sbx_transport_ops {
 
     /* Runs script[0..script_len) with a POSIX shell in the sandbox. Standard output streams into
      * `out`, whose failure is returned unchanged; standard error into `diag`, whose failure is
-     * ignored. SBX_OK: the stream ended, and *ret_exit says how, as far as known. */
+     * ignored. SBX_OK: the stream ended, and *ret_exit says how, as far as known. A transport that
+     * itself keeps files in the sandbox meanwhile may put an assignment to sbx_own before the
+     * script: a pattern of find's -name; files that match it are not listed. */
     enum sbx_status (*run)(void *self, const struct sbx_call *call, const char *script,
                            size_t script_len, struct sbx_sink out, struct sbx_sink diag,
                            struct sbx_exit *ret_exit, struct sbx_error *err);
