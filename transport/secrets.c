@@ -44,6 +44,20 @@ static size_t secret_at(const struct sbx_secrets *secrets, const char *bytes, si
     return 0;
 }
 
+/* The bytes that a secret at their start hides, and with it the secrets that begin inside it: what
+ * is left of one would tell most of it. 0: none. */
+static size_t hidden(const struct sbx_secrets *secrets, const char *bytes, size_t n)
+{
+    size_t end = secret_at(secrets, bytes, n);
+
+    for (size_t at = 1; at < end; at++) {
+        size_t len = secret_at(secrets, bytes + at, n - at);
+
+        end = at + len > end ? at + len : end;
+    }
+    return end;
+}
+
 enum sbx_status sbx_secrets_redact(const struct sbx_secrets *secrets, const char *bytes, size_t n,
                                    struct sbx_buf *out, struct sbx_error *err)
 {
@@ -51,7 +65,7 @@ enum sbx_status sbx_secrets_redact(const struct sbx_secrets *secrets, const char
     enum sbx_status st = SBX_OK;
 
     while (secrets && at < n && !st) {
-        size_t len = secret_at(secrets, bytes + at, n - at);
+        size_t len = hidden(secrets, bytes + at, n - at);
 
         if (len == 0) {
             at++;

@@ -17,7 +17,7 @@ struct sbx_secrets {
 /* Copies the text in; an empty one is no secret. */
 SBX_MUST_CHECK enum sbx_status sbx_secrets_add(struct sbx_secrets *secrets, const char *text,
                                                struct sbx_error *err);
-/* Appends bytes with "***" for every secret in them. */
+/* Appends bytes with "***" for every secret in them; one for those that overlap. */
 SBX_MUST_CHECK enum sbx_status sbx_secrets_redact(const struct sbx_secrets *secrets,
                                                   const char *bytes, size_t n, struct sbx_buf *out,
                                                   struct sbx_error *err);

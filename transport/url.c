@@ -107,6 +107,7 @@ enum sbx_status sbx_url_authority(const char *text, size_t n, struct sbx_url_aut
 static enum sbx_status decode(const char *source, const char *path, struct sbx_buf *out,
                               struct sbx_error *err)
 {
+    SBX_BUF_AUTO struct sbx_buf bytes = SBX_BUF_INIT(out->max);
     size_t n = strlen(path), i = 0;
     enum sbx_status st = SBX_OK;
 
@@ -120,14 +121,14 @@ static enum sbx_status decode(const char *source, const char *path, struct sbx_b
         if (c <= 0)
             return bad(err, source, strlen(source), "a '%' needs two hex digits, and not %00");
         i += path[i] == '%' ? 3 : 1;
-        st = sbx_buf_add(out, &byte, 1, err);
+        st = sbx_buf_add(&bytes, &byte, 1, err);
     }
-    return st;
+    return st ? st : sbx_buf_add(out, bytes.data, bytes.len, err);
 }
 
-/* "//" something "/" path: where that something is. */
+/* "//" something "/" path: where that something is, and where the path. */
 static enum sbx_status split(const char *source, const char *rest, const char **ret_place,
-                             size_t *ret_n, struct sbx_buf *ret_path, struct sbx_error *err)
+                             size_t *ret_n, const char **ret_path, struct sbx_error *err)
 {
     const char *path;
 
@@ -138,31 +139,42 @@ static enum sbx_status split(const char *source, const char *rest, const char **
         return bad(err, source, strlen(source), "an absolute directory has to follow");
     *ret_place = rest + 2;
     *ret_n = (size_t)(path - rest) - 2;
-    return decode(source, path, ret_path, err);
+    *ret_path = path;
+    return SBX_OK;
 }
 
 enum sbx_status sbx_url_source(const char *source, const char *rest,
                                struct sbx_url_authority *ret_authority, struct sbx_buf *ret_path,
                                struct sbx_error *err)
 {
-    const char *place;
+    struct sbx_url_authority authority;
+    const char *place, *path;
     size_t n;
-    enum sbx_status st = split(source, rest, &place, &n, ret_path, err);
+    enum sbx_status st = split(source, rest, &place, &n, &path, err);
 
-    return st ? st : sbx_url_authority(place, n, ret_authority, err);
+    if (!st)
+        st = sbx_url_authority(place, n, &authority, err);
+    if (!st)
+        st = decode(source, path, ret_path, err);
+    if (!st)
+        *ret_authority = authority;
+    return st;
 }
 
 enum sbx_status sbx_url_place(const char *source, const char *rest, char *id, size_t cap,
                               struct sbx_buf *ret_path, struct sbx_error *err)
 {
-    const char *place;
+    const char *place, *path;
     size_t n;
-    enum sbx_status st = split(source, rest, &place, &n, ret_path, err);
+    enum sbx_status st = split(source, rest, &place, &n, &path, err);
 
     if (st)
         return st;
     if (n == 0 || n >= cap)
         return bad(err, source, strlen(source), "no id, or one that is too long");
+    st = decode(source, path, ret_path, err);
+    if (st)
+        return st;
     memcpy(id, place, n);
     id[n] = '\0';
     return SBX_OK;
