@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -32,6 +33,62 @@ static size_t trimmed(const char *dest)
     }
 }
 
+/* Length of what leads to the last component of dest, without its slash; 0: nothing does. */
+static size_t above(const char *dest)
+{
+    size_t n = trimmed(dest);
+
+    while (n > 0 && dest[n - 1] != '/')
+        n--;
+    while (n > 1 && dest[n - 1] == '/')
+        n--;
+    return n;
+}
+
+/* What stands at dest, links not followed; 0: nothing. */
+static mode_t mode_of(const char *dest)
+{
+    char path[PATH_MAX];
+    size_t n = trimmed(dest);
+    struct stat st;
+
+    if (n >= sizeof(path))
+        return 0;
+    memcpy(path, dest, n);
+    path[n] = '\0';
+    return fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_mode : 0;
+}
+
+/* Says in words what a call did not like about dest: it is the first thing that an operator types,
+ * and the first that goes wrong. */
+static enum sbx_status unusable(const char *dest, int os_errno, const char *call,
+                                struct sbx_error *err)
+{
+    mode_t there = mode_of(dest);
+    size_t n = above(dest);
+    const char *up = n ? SBX_QUOTE_N(dest, n) : ".";
+    const char *shown = SBX_QUOTE(dest);
+    const char *verb = there ? "open" : strcmp(call, "mkdirat") == 0 ? "make" : "reach";
+    enum sbx_status st = SBX_E_HOST;
+
+    if (os_errno == ENOENT && S_ISLNK(there))
+        st = sbx_err_set(err, st, os_errno, "'%s' is a symbolic link that leads nowhere", shown);
+    else if (os_errno == ENOENT)
+        st = sbx_err_set(err, st, os_errno,
+                         "the parent directory '%s' of '%s' does not exist, "
+                         "and only the last component is made",
+                         up, shown);
+    else if (os_errno == ENOTDIR)
+        st = sbx_err_set(err, st, os_errno, "'%s' is not a directory", there ? shown : up);
+    else if (os_errno == EACCES)
+        st = sbx_err_set(err, st, os_errno, "no permission to %s '%s'", verb, shown);
+    else
+        return sbx_err_host(err, os_errno, call, "directory '%s'", shown);
+    if (err)
+        (void)snprintf(err->step, sizeof(err->step), "%s", call);
+    return st;
+}
+
 static enum sbx_status make_root(const char *dest, struct sbx_error *err)
 {
     SBX_BUF_AUTO struct sbx_buf path = SBX_BUF_INIT(PATH_MAX);
@@ -43,11 +100,7 @@ static enum sbx_status make_root(const char *dest, struct sbx_error *err)
         return st;
     if (mkdirat(AT_FDCWD, path.data, 0777) == 0 || errno == EEXIST)
         return SBX_OK;
-    if (errno == ENOENT)
-        return sbx_err_host(err, errno, "mkdirat",
-                            "'%s': the directory above it is missing, and only the last is made",
-                            SBX_QUOTE(dest));
-    return sbx_err_host(err, errno, "mkdirat", "'%s'", SBX_QUOTE(dest));
+    return unusable(dest, errno, "mkdirat", err);
 }
 
 /* The new entry in the directory above belongs to nobody's batch, so it is synced here. Only an
@@ -69,6 +122,8 @@ enum sbx_status sbx_fs_root_open(const char *dest, bool make, int *ret_fd, struc
         return sbx_err_set(err, SBX_E_USAGE, 0, "the destination is an empty string");
     fd = open_root(dest);
     if (fd < 0 && errno == ENOENT && !make) {
+        if (S_ISLNK(mode_of(dest)))
+            return unusable(dest, ENOENT, "openat", err);
         *ret_fd = -1;
         return SBX_OK;
     }
@@ -81,7 +136,25 @@ enum sbx_status sbx_fs_root_open(const char *dest, bool make, int *ret_fd, struc
             sync_above(fd);
     }
     if (fd < 0)
-        return sbx_err_host(err, errno, "openat", "directory '%s'", SBX_QUOTE(dest));
+        return unusable(dest, errno, "openat", err);
+    *ret_fd = fd;
+    return SBX_OK;
+}
+
+enum sbx_status sbx_fs_root_open_above(const char *dest, int *ret_fd, struct sbx_error *err)
+{
+    SBX_BUF_AUTO struct sbx_buf path = SBX_BUF_INIT(PATH_MAX);
+    size_t n = above(dest);
+    enum sbx_status st = n ? sbx_buf_add(&path, dest, n, err) : sbx_buf_str(&path, ".", err);
+    int fd;
+
+    if (st == SBX_E_LIMIT)
+        return sbx_err_host(err, ENAMETOOLONG, "openat", "'%s'", SBX_QUOTE(dest));
+    if (st)
+        return st;
+    fd = openat(AT_FDCWD, path.data, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return unusable(dest, errno, "openat", err);
     *ret_fd = fd;
     return SBX_OK;
 }

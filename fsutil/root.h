@@ -12,6 +12,10 @@
 SBX_MUST_CHECK enum sbx_status sbx_fs_root_open(const char *dest, bool make, int *ret_fd,
                                                 struct sbx_error *err);
 
+/* Opens (O_PATH) the directory that a missing `dest` would be made in. */
+SBX_MUST_CHECK enum sbx_status sbx_fs_root_open_above(const char *dest, int *ret_fd,
+                                                      struct sbx_error *err);
+
 /* Whether directory `inner` is `outer` or lies below it (by `..` from inner, comparing device and
  * inode). Search permission is enough on what lies above. */
 SBX_MUST_CHECK enum sbx_status sbx_fs_within(int inner, int outer, bool *ret,

@@ -73,23 +73,10 @@ static enum sbx_status check_apart(const struct sbx_pass *p, int dest, bool dest
     if (!st && !dest_is_parent)
         st = sbx_fs_within(source, dest, &above, err);
     if (!st && (below || above))
-        st = sbx_err_set(err, SBX_E_USAGE, 0, "source and destination contain each other");
+        st = sbx_err_set(err, SBX_E_USAGE, 0,
+                         "source '%s' and destination '%s' must not contain each other",
+                         SBX_QUOTE(p->transport->local_dir), SBX_QUOTE(p->o->dest));
     return st;
-}
-
-/* The directory that a missing destination would be made in. */
-static enum sbx_status open_parent(const char *dest, int *ret_fd, struct sbx_error *err)
-{
-    SBX_BUF_AUTO struct sbx_buf parent = SBX_BUF_INIT(SIZE_MAX / 2);
-    size_t n = strlen(dest);
-    enum sbx_status st;
-
-    while (n > 1 && dest[n - 1] == '/')
-        n--;
-    while (n > 0 && dest[n - 1] != '/')
-        n--; /* up to the last slash, which "/x" needs */
-    st = n ? sbx_buf_add(&parent, dest, n, err) : sbx_buf_str(&parent, ".", err);
-    return st ? st : sbx_fs_root_open(parent.data, false, ret_fd, err);
 }
 
 static enum sbx_status open_dest(struct sbx_pass *p, struct sbx_error *err)
@@ -100,7 +87,7 @@ static enum sbx_status open_dest(struct sbx_pass *p, struct sbx_error *err)
     if (!st && p->rootfd >= 0)
         return check_apart(p, p->rootfd, false, err);
     if (!st)
-        st = open_parent(p->o->dest, &parent, err);
+        st = sbx_fs_root_open_above(p->o->dest, &parent, err);
     if (!st)
         st = check_apart(p, parent, true, err);
     if (!st && !p->o->dry_run)
@@ -121,6 +108,8 @@ static enum sbx_status open_state(struct sbx_pass *p, struct sbx_error *err)
                         err);
     if (st == SBX_E_BUSY)
         return sbx_err_set(err, st, 0, "another pass holds '%s'", SBX_QUOTE(p->o->dest));
+    if (st == SBX_E_HOST)
+        return sbx_err_wrap(err, st, "destination '%s'", SBX_QUOTE(p->o->dest));
     if (st)
         return st;
     if (p->state.no_lock)

@@ -477,6 +477,7 @@ class Names(Case):
         for source, dest in (
             (self.src, self.src), (self.src, self.at("in", self.src)),
             (self.at("in", self.src), self.src), (self.src, self.at("in/new", self.src)),
+            (self.src, self.at("in/new/.", self.src)), (self.src, self.at("new/./", self.src)),
             (self.src, os.path.join(self.work, "link")), (self.src, self.work + "/link/in"),
             ("local:" + self.src + "/in/..", self.src + "/"), (self.tmp, self.dst),
         ):

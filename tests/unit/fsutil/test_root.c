@@ -26,8 +26,11 @@ static const struct open_case {
     {"missing below a link and made", "d:dir l:link=dir", "link/out", true, SBX_OK, true,
      "dir/out"},
     {"only the last component is made", "", "a/b", true, SBX_E_HOST, false, NULL},
+    {"below a file", "f:out", "out/in", true, SBX_E_HOST, false, NULL},
     {"a file", "f:out", "out", true, SBX_E_HOST, false, NULL},
     {"a dangling link is not made into a directory", "l:out=nowhere", "out", true, SBX_E_HOST,
+     false, NULL},
+    {"a dangling link is not taken for what is missing", "l:out=nowhere", "out", false, SBX_E_HOST,
      false, NULL},
     {"an empty string", "", "", true, SBX_E_USAGE, false, NULL},
 };
