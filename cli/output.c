@@ -265,19 +265,31 @@ static void add_outcome(struct line *line, const struct sbx_report *report,
         add(line, ")");
 }
 
-/* Whether a pattern is a plain name, which the sandbox itself leaves out of the listing. */
-static bool excludes_names(const struct sbx_cli_opts *opts)
+/* Patterns that are plain names: the sandbox itself leaves them out of the listing, so nobody knows
+ * how many files that were. */
+static void add_unlisted(struct line *line, const struct sbx_cli_opts *opts)
 {
-    for (size_t i = 0; i < opts->pass.n_exclude; i++)
-        if (opts->pass.exclude[i][0] && !strpbrk(opts->pass.exclude[i], "/*?[\\"))
-            return true;
-    return false;
+    const char *first = NULL;
+    size_t more = 0;
+
+    for (size_t i = 0; i < opts->pass.n_exclude; i++) {
+        if (strpbrk(opts->pass.exclude[i], "/*?[\\"))
+            continue;
+        more += first != NULL;
+        first = first ? first : opts->pass.exclude[i];
+    }
+    if (!first)
+        return;
+    add(line, "; --exclude %s", SBX_CLI_QUOTE(first));
+    if (more)
+        add(line, " and %zu more", more);
+    add(line, ": not listed, not counted");
 }
 
 static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *report)
 {
     enum sbx_listing_state listing = sbx_report_listing(report);
-    uint64_t posix = sbx_report_posix_would_take(report);
+    uint64_t posix = sbx_report_posix_would_take(report), skipped = sbx_report_skipped(report);
     bool dry_run = out->opts->pass.dry_run;
     struct line line = {.n = 0};
 
@@ -293,10 +305,11 @@ static void finish_summary(struct sbx_cli_output *out, const struct sbx_report *
         sbx_report_elapsed(report), sbx_pass_outcome_name(sbx_report_outcome(report)));
     if (listing != SBX_LISTING_NONE && listing != SBX_LISTING_COMPLETE)
         add(&line, " (listing %s)", sbx_listing_state_name(listing));
-    if (sbx_report_skipped(report))
-        add(&line, "; %" PRIu64 " links or special files left out", sbx_report_skipped(report));
-    if (excludes_names(out->opts))
-        add(&line, "; what --exclude keeps from being listed is not counted");
+    if (skipped)
+        add(&line, "; %" PRIu64 " %s left out", skipped,
+            skipped == 1 ? "link or special file" : "links or special files");
+    if (listing == SBX_LISTING_COMPLETE || listing == SBX_LISTING_WARNED)
+        add_unlisted(&line, out->opts);
     if (posix)
         add(&line, "; --names posix would take %" PRIu64 " of the refused names", posix);
     say(out, "sbx-sync: %s", line.text);

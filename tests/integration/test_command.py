@@ -231,6 +231,9 @@ class Output(harness.Case):
         run = self.run_command(self.src, self.dst)
         self.assertIn("; 2 links or special files left out\n", run.err)
         self.assertEqual(run.status, 0)
+        os.unlink(os.path.join(self.src, "fifo"))
+        run = self.run_command(self.src, self.dst)
+        self.assertIn("; 1 link or special file left out\n", run.err)
 
     def test_other_spellings_are_named_in_every_mode(self):
         self.make("a", b"1")
@@ -262,18 +265,62 @@ class Output(harness.Case):
     def test_what_the_sandbox_leaves_out_of_the_listing_is_said_to(self):
         self.make("a", b"1")
         self.make("node_modules/x", b"2")
-        said = "; what --exclude keeps from being listed is not counted"
         run = self.run_command("--exclude", "node_modules", self.src, self.dst)
-        self.assertIn(said, run.err)
+        self.assertIn("; --exclude node_modules: not listed, not counted\n", run.err)
+        run = self.run_command("--exclude", "*.o", "--exclude", "x", "--exclude", "y", "--exclude",
+                               "z", self.src, self.dst)
+        self.assertIn("; --exclude x and 2 more: not listed, not counted\n", run.err)
         run = self.run_command("--exclude", "node_modules/*", self.src, self.dst)
-        self.assertNotIn(said, run.err)
+        self.assertNotIn("not listed", run.err)
         self.assertIn("1 excluded", run.err)
+        run = self.run_command("--exclude", "x", self.src + "/none", self.dst)
+        self.assertNotIn("not listed", run.err)  # there was no listing at all
 
-    def test_dest_below_a_missing_directory_is_told_in_words(self):
+    def test_a_pass_that_finds_another_one_is_told_how_to_wait(self):
+        holder = self.start("exec:/", self.dst, "--", *HANGS)
+        lock = os.path.join(self.dst, ".sbx-sync", "lock")
+        self.until(lambda: os.path.exists(lock), "the pass to begin")
+        run = self.run_command("--wait", "0.1", self.src, self.dst)
+        holder.terminate()
+        holder.wait(timeout=10)
+        self.assertEqual(run.status, 5)
+        self.assertIn(f"another pass holds '{self.dst}'; --wait SECONDS waits for it\n", run.err)
+
+    def test_a_dest_that_cannot_be_is_told_in_words(self):
         self.make("a", b"1")
-        run = self.run_command(self.src, os.path.join(self.dst, "no", "out"))
-        self.assertEqual(run.status, 4)
-        self.assertIn("the directory above it is missing, and only the last is made", run.err)
+        self.make("file", root=self.work)
+        os.symlink("nowhere", self.work + "/link")
+        for dest, said in (
+            ("no/such/out", "the parent directory '{}/no/such' of '{}/no/such/out' does not exist, "
+                            "and only the last component is made: ENOENT"),
+            ("file", "'{}/file' is not a directory: ENOTDIR"),
+            ("file/", "'{}/file/' is not a directory: ENOTDIR"),
+            ("file/out", "'{}/file' is not a directory: ENOTDIR"),
+            ("link", "'{}/link' is a symbolic link that leads nowhere: ENOENT"),
+        ):
+            for options in ([], ["--dry-run"]):
+                with self.subTest(dest=dest, options=options):
+                    run = self.run_command(*options, self.src, os.path.join(self.work, dest))
+                    self.assertEqual(run.status, 4)
+                    self.assertIn("error: " + said.replace("{}", self.work) + " (", run.err)
+
+    def test_a_dest_without_permission_is_told_in_words(self):
+        self.make("a", b"1")
+        os.chmod(self.tmp, 0o755)
+        os.makedirs(self.work + "/private/in", mode=0o700)
+        os.chmod(self.work, 0o755)
+        os.chmod(self.work + "/private", 0o700)
+        for dest, said in (
+            ("out", "no permission to make '{}/out': EACCES"),
+            ("private", "no permission to open '{}/private': EACCES"),
+            ("private/in", "no permission to reach '{}/private/in': EACCES"),
+            ("", "destination '{}/': state directory: mkdirat: '.sbx-sync': EACCES"),
+        ):
+            with self.subTest(dest=dest):
+                run = self.run_command(self.src, os.path.join(self.work, dest),
+                                       user=65534, group=65534, extra_groups=[])
+                self.assertEqual(run.status, 4)
+                self.assertIn("error: " + said.replace("{}", self.work) + " (", run.err)
 
     def test_a_file_that_may_not_be_read_is_told_once(self):
         self.make("a", b"1")
