@@ -3,7 +3,6 @@
  * and one claim about how the command ended. */
 #include "transport/execd_events.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +14,7 @@
 
 #define DEADLINE_CODE 124 /* what timeout(1) gives */
 #define MAX_CODE 255
+#define MAX_SIGNAL 64
 
 void sbx_execd_events_init(struct sbx_execd_events *e, struct sbx_sink out, struct sbx_sink diag,
                            const struct sbx_secrets *secrets)
@@ -35,9 +35,14 @@ static enum sbx_status malformed(struct sbx_error *err, const char *what)
 
 static void keep_id(struct sbx_execd_events *e, const char *text, size_t n)
 {
-    if (e->id[0] || n != SBX_EXECD_ID || strspn(text, "0123456789abcdef") < n)
-        return;
-    memcpy(e->id, text, n);
+    if (!e->any_init && n == SBX_EXECD_ID && strspn(text, "0123456789abcdef") == n)
+        memcpy(e->id, text, n);
+    e->any_init = true;
+}
+
+static bool ends_in_lf(const char *text, size_t n)
+{
+    return n > 0 && text[n - 1] == '\n';
 }
 
 /* The terminator of a line is not sent, and an empty line is sent as the text "\n". */
@@ -52,7 +57,7 @@ static enum sbx_status on_out(struct sbx_execd_events *e, const char *text, size
         return SBX_OK;
     if (n > 0)
         st = e->out.write(e->out.ctx, text, n, err);
-    if (!st && (n == 0 || text[n - 1] != '\n'))
+    if (!st && !ends_in_lf(text, n))
         st = e->out.write(e->out.ctx, "\n", 1, err);
     return st;
 }
@@ -61,9 +66,9 @@ static void on_diag(struct sbx_execd_events *e, const char *text, size_t n)
 {
     SBX_BUF_AUTO struct sbx_buf shown = SBX_BUF_INIT(4 * SBX_EVENT_LINE);
 
-    e->useful += n;
-    if (!e->diag.write || sbx_secrets_redact(e->secrets, text, n, &shown, NULL) ||
-        sbx_buf_str(&shown, "\n", NULL))
+    if (!e->diag.write || sbx_secrets_redact(e->secrets, text, n, &shown, NULL))
+        return;
+    if (!ends_in_lf(shown.data, shown.len) && sbx_buf_str(&shown, "\n", NULL))
         return;
     (void)e->diag.write(e->diag.ctx, shown.data, shown.len, NULL);
 }
@@ -78,20 +83,21 @@ static void explain(const struct sbx_execd_events *e, const char *text, size_t n
     (void)sbx_quote_ascii(out, cap, shown.len ? shown.data : "", shown.len);
 }
 
-/* A decimal integer, all of text[0..n). */
-static bool integer(const char *text, size_t n, int *ret)
+/* A decimal number up to `most`, all of text[0..n). */
+static bool number(const char *text, size_t n, int most, int *ret)
 {
-    bool minus = n > 1 && text[0] == '-';
     int value = 0;
 
     if (n == 0 || n > 5)
         return false;
-    for (size_t i = minus; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (text[i] < '0' || text[i] > '9')
             return false;
         value = 10 * value + (text[i] - '0');
     }
-    *ret = minus ? -value : value;
+    if (value > most)
+        return false;
+    *ret = value;
     return true;
 }
 
@@ -117,21 +123,35 @@ static const struct signal_name {
     {"terminated", SIGTERM},
 };
 
-/* "signal: killed", or "signal: aborted (core dumped)". 0: no such text. */
+static bool is(const char *text, size_t n, const char *name)
+{
+    return n == strlen(name) && memcmp(text, name, n) == 0;
+}
+
+static bool begins(const char *text, size_t n, const char *with)
+{
+    return n >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+/* "signal: killed", "signal: aborted (core dumped)", or "signal: signal 24" for those that have no
+ * name. 0: no such text. */
 static int signal_of(const char *text, size_t n)
 {
-    static const char before[] = "signal: ", after[] = " (core dumped)";
-    const size_t n_before = sizeof(before) - 1, n_after = sizeof(after) - 1;
+    static const char before[] = "signal: ", after[] = " (core dumped)", unnamed[] = "signal ";
+    const size_t n_after = sizeof(after) - 1, n_unnamed = sizeof(unnamed) - 1;
+    int value;
 
-    if (n < n_before || memcmp(text, before, n_before) != 0)
+    if (!begins(text, n, before))
         return 0;
-    text += n_before;
-    n -= n_before;
-    if (n > n_after && memcmp(text + n - n_after, after, n_after) == 0)
+    text += sizeof(before) - 1;
+    n -= sizeof(before) - 1;
+    if (n > n_after && is(text + n - n_after, n_after, after))
         n -= n_after;
     for (size_t i = 0; i < N_ELEMENTS(signals); i++)
-        if (strlen(signals[i].text) == n && memcmp(signals[i].text, text, n) == 0)
+        if (is(text, n, signals[i].text))
             return signals[i].number;
+    if (begins(text, n, unnamed) && number(text + n_unnamed, n - n_unnamed, MAX_SIGNAL, &value))
+        return value;
     return 0;
 }
 
@@ -142,33 +162,38 @@ static bool names_deadline(const char *text, size_t n)
     return memmem(text, n, name, sizeof(name) - 1) != NULL;
 }
 
+/* What evalue says; SBX_EXIT_UNKNOWN if that is neither a status nor a deadline. */
+static struct sbx_exit exit_of(const struct sbx_json *error, const char *value, size_t n)
+{
+    struct sbx_exit ended = {.kind = SBX_EXIT_UNKNOWN};
+    const char *trace;
+    size_t n_trace;
+
+    if (number(value, n, MAX_CODE, &ended.code)) {
+        ended.kind = SBX_EXIT_EXITED;
+    } else if (is(value, n, "-1")) {
+        ended.kind = SBX_EXIT_SIGNALLED;
+        if (sbx_json_get_element_str(error, "traceback", 0, &trace, &n_trace))
+            ended.code = signal_of(trace, n_trace);
+    } else if (names_deadline(value, n)) {
+        ended = (struct sbx_exit){SBX_EXIT_DEADLINE, DEADLINE_CODE};
+    }
+    return ended;
+}
+
 static void on_error(struct sbx_execd_events *e, const struct sbx_json *json)
 {
     SBX_JSON_AUTO struct sbx_json *error = NULL;
-    const char *value = "", *trace;
-    size_t n = 0, n_trace;
-    int code;
+    const char *value = "";
+    size_t n = 0;
 
     e->ended = true;
-    e->exit = (struct sbx_exit){.kind = SBX_EXIT_UNKNOWN};
-    (void)snprintf(e->why, sizeof(e->why), "no reason was given");
-    if (!sbx_json_get_object(json, "error", &error) ||
-        !sbx_json_get_str(error, "evalue", &value, &n))
-        return;
-    if (integer(value, n, &code) && code <= MAX_CODE && code >= -1) {
-        e->why[0] = '\0';
-        e->exit.kind = code < 0 ? SBX_EXIT_SIGNALLED : SBX_EXIT_EXITED;
-        e->exit.code = code;
-        if (code < 0)
-            e->exit.code = sbx_json_get_element_str(error, "traceback", 0, &trace, &n_trace)
-                               ? signal_of(trace, n_trace)
-                               : 0;
-    } else if (names_deadline(value, n)) {
-        e->why[0] = '\0';
-        e->exit = (struct sbx_exit){SBX_EXIT_DEADLINE, DEADLINE_CODE};
-    } else if (n > 0) {
+    if (sbx_json_get_object(json, "error", &error) && sbx_json_get_str(error, "evalue", &value, &n))
+        e->exit = exit_of(error, value, n);
+    if (e->exit.kind == SBX_EXIT_UNKNOWN && n > 0)
         explain(e, value, n, e->why, sizeof(e->why));
-    }
+    else if (e->exit.kind == SBX_EXIT_UNKNOWN)
+        (void)snprintf(e->why, sizeof(e->why), "no reason was given");
 }
 
 /* An object without a type: execd's own error, sent in place of an event. */
@@ -185,11 +210,6 @@ static enum sbx_status on_bare_error(const struct sbx_execd_events *e, const str
         (void)sbx_json_get_str(json, "code", &text, &n);
     explain(e, text, n, shown, sizeof(shown));
     return sbx_err_set(err, SBX_E_REMOTE, 0, "execd: %s", shown);
-}
-
-static bool is(const char *type, size_t n, const char *name)
-{
-    return n == strlen(name) && memcmp(type, name, n) == 0;
 }
 
 static enum sbx_status on_event(struct sbx_execd_events *e, const struct sbx_json *json,
@@ -215,11 +235,6 @@ static enum sbx_status on_event(struct sbx_execd_events *e, const struct sbx_jso
         on_error(e, json);
     }
     return SBX_OK; /* pings, and whatever later versions add */
-}
-
-static bool begins(const char *line, size_t n, const char *with)
-{
-    return n >= strlen(with) && memcmp(line, with, strlen(with)) == 0;
 }
 
 /* The other fields of Server-Sent Events, and comments. */
@@ -255,7 +270,8 @@ static enum sbx_status on_line(struct sbx_execd_events *e, const char *line, siz
     return st ? malformed(err, "a line that is no JSON") : on_event(e, json, err);
 }
 
-/* What stands around the texts is bounded too: pings and empty events would else go on for ever. */
+/* What stands around the output is bounded too: pings, empty events and standard error, of which no
+ * sink ever has enough, would else go on for ever. */
 static enum sbx_status count(struct sbx_execd_events *e, size_t n, struct sbx_error *err)
 {
     e->raw += n;

@@ -185,7 +185,9 @@ static long milliseconds(uint64_t ns)
 
 static CURLcode set_clocks(const struct sbx_http_exchange *x, uint64_t now)
 {
-    uint64_t left = x->deadline_ns > now ? x->deadline_ns - now : 0;
+    /* A second later than the caller's own look at the clock, which tells deadline and cancellation
+     * apart: this one is only for waits within libcurl. */
+    uint64_t left = (x->deadline_ns > now ? x->deadline_ns - now : 0) + SBX_NS_PER_S;
     CURLcode rc =
         curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(x->request.first_ns));
 
@@ -262,7 +264,8 @@ static enum sbx_http_end end_of_code(const struct sbx_http_exchange *x, CURLcode
     case CURLE_OPERATION_TIMEDOUT:
         return sbx_clock_now() >= x->deadline_ns ? SBX_HTTP_CANCELLED : SBX_HTTP_STUCK;
     case CURLE_OUT_OF_MEMORY:
-        return SBX_HTTP_FAILED;
+        /* libcurl's word also for a line of more than 100 kB. */
+        return x->reader.done ? SBX_HTTP_FAILED : SBX_HTTP_LIMIT;
     default:
         return SBX_HTTP_PROTOCOL;
     }

@@ -56,7 +56,7 @@ class Faults(harness.Case):
         )
         self.assertEqual(self.sync("--dry-run", env=self.env(PATH=self.path)).status, 0)
         with open(sh + ".in", encoding="ascii") as file:
-            nonce, own = re.findall(r"\b[0-9a-f]{32}\b", file.read())
+            own, nonce, _ = re.findall(r"\b[0-9a-f]{32}\b", file.read())
         with open(sh + ".out", encoding="ascii") as file:
             answer = file.read()
         self.assertIn(own, answer)
