@@ -21,9 +21,10 @@ struct sbx_execd_events {
     struct sbx_sink diag;              /* texts of stderr events, likewise, secrets redacted */
     const struct sbx_secrets *secrets; /* borrowed; may be NULL */
     struct sbx_buf line;               /* owned */
-    uint64_t raw, useful;              /* bytes that came, and bytes of text among them */
+    uint64_t raw, useful;              /* bytes that came, and bytes of stdout's texts among them */
     bool any_out;                      /* something was given to out */
     bool any_event;
+    bool any_init;
     /* The terminal event was seen: nothing after it counts, and nothing more need be read. */
     bool ended;
     struct sbx_exit exit;      /* valid if ended */
@@ -36,10 +37,11 @@ void sbx_execd_events_init(struct sbx_execd_events *e, struct sbx_sink out, stru
 void sbx_execd_events_done(struct sbx_execd_events *e);
 
 /* Takes bytes of the body. A failure of `out` is returned unchanged. SBX_E_LIMIT: a line of more
- * than SBX_EVENT_LINE bytes, or more bytes around the text than any server needs. SBX_E_REMOTE: a
- * line that is no such event, or execd's own error object in place of one.
+ * than SBX_EVENT_LINE bytes, or more bytes around the texts of stdout than any server needs (those
+ * of stderr are among them). SBX_E_REMOTE: a line that is no such event, or execd's own error
+ * object in place of one.
  *
- * exit: `execution_complete` is EXITED 0; an error whose evalue is a decimal number from 0 on is
+ * exit: `execution_complete` is EXITED 0; an error whose evalue is a number from 0 to 255 is
  * EXITED with it; -1 is SIGNALLED, with the signal if the traceback names one (else 0), and no
  * proof of a deadline; a text that names a context deadline is DEADLINE with code 124; any other
  * text means that the command did not start or could not be waited for: UNKNOWN, told by `why`. */

@@ -33,7 +33,7 @@ static const struct row {
     {"nothing but a secret", {"key"}, "key", "***"},
     {"a secret that stands many times", {"key"}, "key,keykey.key", "***,******.***"},
     {"a secret that was begun before", {"aab"}, "aaab", "a***"},
-    {"a part of a secret is none", {"secret"}, "secre ecret", "secre ecret"},
+    {"a part of a secret is none", {"secret"}, "secre cret", "secre cret"},
     {"a secret that is cut by the end", {"secret"}, "a secre", "a secre"},
     {"other capitals are another text", {"key"}, "KEY", "KEY"},
     {"a secret of one byte", {"x"}, "axbx", "a***b***"},
@@ -78,13 +78,13 @@ static void bytes_may_hold_nul(void **state)
 
 static void only_n_bytes_are_read(void **state)
 {
-    static const char text[4] = {'a', 'k', 'e', 'y'};
+    static const char text[5] = {'t', 'o', 'k', 'e', 'y'};
 
     (void)state;
     clean();
     assert_int_equal(sbx_secrets_add(&secrets, "key", NULL), SBX_OK);
-    assert_int_equal(sbx_secrets_redact(&secrets, text, 3, &out, NULL), SBX_OK);
-    assert_string_equal(out.data, "ake");
+    assert_int_equal(sbx_secrets_redact(&secrets, text, 4, &out, NULL), SBX_OK);
+    assert_string_equal(out.data, "toke");
 }
 
 static void no_set_is_an_empty_set(void **state)

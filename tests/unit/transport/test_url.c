@@ -60,6 +60,7 @@ static const struct authority_row {
     {"an IPv6 address without its first bracket", "::1]", NULL, false, 0},
     {"an IPv6 address with more behind it", "[::1]x", NULL, false, 0},
     {"an IPv6 address with a bare port behind it", "[::1]80", NULL, false, 0},
+    {"an IPv6 address with something before its port", "[::1]x80", NULL, false, 0},
     {"an IPv6 address with an empty port", "[::1]:", NULL, false, 0},
     {"an IPv6 address with a zone", "[fe80::1%eth0]", NULL, false, 0},
     {"an IPv6 address with an encoded zone", "[fe80::1%25eth0]", NULL, false, 0},
@@ -111,6 +112,10 @@ static void only_n_bytes_are_read(void **state)
     assert_int_equal(got.port, 8);
     assert_int_equal(sbx_url_authority("[::1]", 4, &got, NULL), SBX_E_USAGE);
     assert_int_equal(sbx_url_authority("a\0b", 3, &got, NULL), SBX_E_USAGE);
+    clean();
+    assert_int_equal(sbx_url_server("h/%41", 5, &got, &out, NULL), SBX_OK);
+    assert_int_equal(sbx_url_server("h/%41", 4, &got, &out, NULL), SBX_E_USAGE);
+    assert_string_equal(out.data, "/%41");
 }
 
 static const struct source_row {
@@ -311,6 +316,9 @@ static const struct where_row {
     {"before link-local of IPv4", "169.253.255.255", false, false},
     {"private IPv4 in IPv6", "[::ffff:10.1.2.3]", false, true},
     {"other IPv4 in IPv6", "[::ffff:8.8.8.8]", false, false},
+    {"IPv6 that begins as private IPv4 does", "[a00::1]", false, false},
+    {"IPv6 that begins as loopback of IPv4 does", "[7f00::1]", false, false},
+    {"IPv4 that begins as private IPv6 does", "252.0.0.1", false, false},
     {"fc00::/7, first", "[fc00::]", false, true},
     {"fc00::/7, last", "[fdff:ffff::1]", false, true},
     {"beyond fc00::/7", "[fe00::1]", false, false},
