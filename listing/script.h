@@ -20,9 +20,9 @@ struct sbx_list_script {
     size_t n_prune;
 };
 
-/* Appends the script that lists every regular file below the root, but those whose base name matches
- * the pattern in the shell variable sbx_own, if it is set: a transport that itself keeps files in
- * the sandbox while a script runs sets it before the script. */
+/* Appends the script that lists every regular file below the root, but those whose base name
+ * matches the pattern in the shell variable sbx_own, if it is set: a transport that itself keeps
+ * files in the sandbox while a script runs sets it before the script. */
 SBX_MUST_CHECK enum sbx_status sbx_list_script(const struct sbx_list_script *args,
                                                struct sbx_buf *out, struct sbx_error *err);
 

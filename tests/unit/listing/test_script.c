@@ -60,10 +60,7 @@ static const struct text_row {
      {"*?[a]\\"},
      "-name '\\*\\?\\[a\\]\\\\' -prune -o -type f"},
     {"a quote in a pruned name", "/a", {"a'b"}, "-name 'a'\\''b' -prune -o -type f"},
-    {"what matches no component is left out",
-     "/a",
-     {"a/b", "", "c"},
-     "-o} -name 'c' -prune -o -t"},
+    {"what matches no component is left out", "/a", {"a/b", "", "c"}, "-o} -name 'c' -prune -o -t"},
     {"the script begins with a line end of its own", "/a", {NULL}, "\ntrap '' PIPE;"},
     {"one byte more than the limit may come", "/a", {NULL}, "head -c 1001;"},
 };
