@@ -150,6 +150,84 @@ static void check_root(void **state)
     assert_string_equal(fx.out.data, row->paths);
 }
 
+#define KEPT_ALL                                                                                   \
+    "-x "                                                                                          \
+    "*\n0f1e.std\n0f1e.std.d/a\n0f1e.stderr\n0f1e.stdin\n0f1e.stdout\n0f1estdout\n0f1f.stdout\n"   \
+    "a\nd/0f1e.stdout\nx0f1e.stdout\n"
+
+/* What a transport may put before the script. */
+static const struct own_row {
+    const char *why;
+    const char *prologue;
+    const char *prune[2];
+    const char *paths; /* a line each */
+    unsigned skipped;  /* as GNU tools count them */
+} own_rows[] = {
+    {"what a transport keeps is not listed, wherever it is",
+     "sbx_own='0f1e.std*'\n",
+     {NULL},
+     "-x *\n0f1e.std.d/a\n0f1estdout\n0f1f.stdout\na\nx0f1e.stdout\n",
+     1},
+    {"nor where a name is pruned",
+     "sbx_own='0f1e.std*'\n",
+     {"d"},
+     "-x *\n0f1e.std.d/a\n0f1estdout\n0f1f.stdout\na\nx0f1e.stdout\n",
+     1},
+    {"a directory of such a name is pruned if it is to be",
+     "sbx_own='0f1e.std*'\n",
+     {"0f1e.std.d"},
+     "-x *\n0f1estdout\n0f1f.stdout\na\nx0f1e.stdout\n",
+     1},
+    {"one name alone",
+     "sbx_own=0f1e.stdout\n",
+     {NULL},
+     "-x *\n0f1e.std\n0f1e.std.d/a\n0f1e.stderr\n0f1e.stdin\n0f1estdout\n0f1f.stdout\na\n"
+     "x0f1e.stdout\n",
+     3},
+    {"a pattern with a blank, of which the shell makes nothing",
+     "cd small; sbx_own='-x [*]'; cd ..\n",
+     {NULL},
+     "0f1e.std\n0f1e.std.d/a\n0f1e.stderr\n0f1e.stdin\n0f1e.stdout\n0f1estdout\n0f1f.stdout\na\n"
+     "d/0f1e.stdout\nx0f1e.stdout\n",
+     3},
+    {"a pattern that looks like an option or a command",
+     "sbx_own='-o $(id) `id` \"'\n",
+     {NULL},
+     KEPT_ALL,
+     3},
+    {"an empty pattern is none", "sbx_own=\n", {NULL}, KEPT_ALL, 3},
+    {"an unset one is none", "unset sbx_own\n", {NULL}, KEPT_ALL, 3},
+    {"after set -euCfxv and with an odd IFS",
+     "set -euCf; IFS='01 a./*'; sbx_own='0f1e.std*'\n",
+     {NULL},
+     "-x *\n0f1e.std.d/a\n0f1estdout\n0f1f.stdout\na\nx0f1e.stdout\n",
+     1},
+};
+
+static void check_own(void **state)
+{
+    const struct test *t = *state;
+    const struct own_row *row = t->row;
+    struct run run = run_of(t);
+    struct sbx_list_script args = {.nonce = NONCE, .root = "kept", .max_bytes = SBX_MIB};
+    const struct sbx_record *r;
+    size_t n;
+
+    need(t);
+    args.prune = row->prune;
+    args.n_prune = row->prune[0] != NULL;
+    assert_int_equal(sbx_buf_str(&fx.script, row->prologue, NULL), SBX_OK);
+    assert_int_equal(sbx_list_script(&args, &fx.script, NULL), SBX_OK);
+    assert_listed(t, run_list(&run));
+    assert_int_equal(sbx_list_state(fx.list), SBX_LISTING_COMPLETE);
+    r = sbx_list_records(fx.list, &n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(sbx_buf_printf(&fx.out, NULL, "%s\n", r[i].path), SBX_OK);
+    assert_string_equal(fx.out.data, row->paths);
+    if (t->tools == GNU)
+        assert_int_equal(sbx_list_frame(fx.list)->skipped, row->skipped);
+}
+
 static void check_lack(void **state)
 {
     const struct test *t = *state;
@@ -229,6 +307,9 @@ int main(int argc, char **argv)
     add_tests(arounds + 1, N_ELEMENTS(arounds) - 1, sizeof(arounds[0]), N_SHELLS,
               "listing:", check_around);
     add_tests(root_rows, N_ELEMENTS(root_rows), sizeof(root_rows[0]), 2, "listing:", check_root);
+    add_tests(own_rows, 1, sizeof(own_rows[0]), N_PAIRS, "listing:", check_own);
+    add_tests(own_rows + 1, N_ELEMENTS(own_rows) - 1, sizeof(own_rows[0]), N_SHELLS,
+              "listing:", check_own);
     add_tests(lack_rows, N_ELEMENTS(lack_rows), sizeof(lack_rows[0]), 1, "listing: without",
               check_lack);
     add_tests(limit, 1, sizeof(limit[0]), N_SHELLS, "listing:", check_limit);

@@ -96,6 +96,25 @@ static inline void tree_small(const struct box *box, const char *name)
     }
 }
 
+/* Files that a transport keeps while a script runs, and others with names like theirs. */
+static inline void tree_kept(const struct box *box)
+{
+    static const char *const names[] = {
+        "kept/0f1e.stdout",  "kept/0f1e.stderr", "kept/0f1e.std",    "kept/d/0f1e.stdout",
+        "kept/0f1e.stdin",   "kept/0f1estdout",  "kept/0f1f.stdout", "kept/x0f1e.stdout",
+        "kept/0f1e.std.d/a", "kept/a",           "kept/-x *",
+    };
+
+    box_mkdir(box, "kept", 0755);
+    box_mkdir(box, "kept/d", 0755);
+    box_mkdir(box, "kept/0f1e.std.d", 0755);
+    for (size_t i = 0; i < N_ELEMENTS(names); i++)
+        box_file(box, names[i], 1);
+    box_must(symlink("nowhere", at(box, "kept/0f1e.stdlink")) == 0, "symlink");
+    box_must(mkfifo(at(box, "kept/0f1e.stdfifo"), 0644) == 0, "mkfifo");
+    box_must(mkfifo(at(box, "kept/fifo"), 0644) == 0, "mkfifo");
+}
+
 static inline void tree_roots(const struct box *box)
 {
     tree_small(box, "small");
@@ -112,6 +131,7 @@ static inline void tree_roots(const struct box *box)
     tree_small(box, "partly");
     box_mkdir(box, "partly/private", 0700);
     box_file(box, "partly/private/x", 1);
+    tree_kept(box);
     tree_small(box, "prune");
     for (const char *const *p =
              (const char *const[]){"x", "[ab]", "a*", "a", "q'q", "back\\", NULL};
