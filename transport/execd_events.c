@@ -52,7 +52,6 @@ static enum sbx_status on_out(struct sbx_execd_events *e, const char *text, size
     enum sbx_status st = SBX_OK;
 
     e->useful += n;
-    e->any_out = true;
     if (!e->out.write)
         return SBX_OK;
     if (n > 0)
@@ -220,7 +219,6 @@ static enum sbx_status on_event(struct sbx_execd_events *e, const struct sbx_jso
 
     if (!sbx_json_get_str(json, "type", &type, &n))
         return on_bare_error(e, json, err);
-    e->any_event = true;
     (void)sbx_json_get_str(json, "text", &text, &n_text);
     if (is(type, n, "stdout"))
         return on_out(e, text, n_text, err);

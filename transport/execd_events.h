@@ -22,9 +22,7 @@ struct sbx_execd_events {
     const struct sbx_secrets *secrets; /* borrowed; may be NULL */
     struct sbx_buf line;               /* owned */
     uint64_t raw, useful;              /* bytes that came, and bytes of stdout's texts among them */
-    bool any_out;                      /* something was given to out */
-    bool any_event;
-    bool any_init;
+    bool any_init;                     /* one init event was seen */
     /* The terminal event was seen: nothing after it counts, and nothing more need be read. */
     bool ended;
     struct sbx_exit exit;      /* valid if ended */

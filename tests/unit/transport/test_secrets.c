@@ -78,13 +78,13 @@ static void bytes_may_hold_nul(void **state)
 
 static void only_n_bytes_are_read(void **state)
 {
-    static const char text[5] = {'t', 'o', 'k', 'e', 'y'};
+    static const char text[5] = {'.', '.', 'k', 'e', 'y'};
 
     (void)state;
     clean();
     assert_int_equal(sbx_secrets_add(&secrets, "key", NULL), SBX_OK);
     assert_int_equal(sbx_secrets_redact(&secrets, text, 4, &out, NULL), SBX_OK);
-    assert_string_equal(out.data, "toke");
+    assert_string_equal(out.data, "..ke");
 }
 
 static void no_set_is_an_empty_set(void **state)
