@@ -102,7 +102,6 @@ static const struct endless_row {
     unsigned text;
 } endless[] = {
     {"pings without end", "{\"type\":\"ping\"}\n\n", 0},
-    {"unknown events without end", "{\"type\":\"x\",\"text\":\"0123456789\"}\n", 0},
     {"empty output without end", "{\"type\":\"stdout\"}\n\n", 0},
     {"output of a byte a line without end", "{\"type\":\"stdout\",\"text\":\"a\"}\n\n", 1},
     {"standard error without end",
