@@ -11,7 +11,8 @@
 #include "base/quote.h"
 #include "transport/transport.h"
 
-#define KEPT 120 /* bytes of an error's body that a message shows */
+/* Bytes kept of an error's body: far more than a message shows, so that no secret is cut in two. */
+#define KEPT 1024
 #define MAX_TARGET (8 * SBX_MAX_PATH)
 
 /* What the body of the answer under way is. */
@@ -201,7 +202,7 @@ static enum sbx_http_go on_body(void *ctx, const char *bytes, size_t n)
 /* "status 500: text of the server" */
 static void explain_status(struct slot *s)
 {
-    SBX_BUF_AUTO struct sbx_buf text = SBX_BUF_INIT(8 * KEPT);
+    SBX_BUF_AUTO struct sbx_buf text = SBX_BUF_INIT(4 * KEPT);
 
     (void)!sbx_secrets_redact(s->f->fetch->secrets, s->text, s->n_text, &text, NULL);
     (void)sbx_err_set(&s->why, SBX_E_REMOTE, 0, "status %d%s%s", s->status, text.len ? ": " : "",

@@ -5,13 +5,19 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/attr.h"
 #include "base/quote.h"
 
+/* Whoever writes a password into an address does not want to read it in a log. */
 static enum sbx_status bad(struct sbx_error *err, const char *text, size_t n, const char *what)
 {
+    const char *at = memrchr(text, '@', n);
+
+    if (at) {
+        n -= (size_t)(at + 1 - text);
+        text = at + 1;
+    }
     return sbx_err_set(err, SBX_E_USAGE, 0, "'%s': %s", SBX_QUOTE_N(text, n), what);
 }
 
