@@ -3,6 +3,9 @@
 import os
 import signal
 import socket
+import ssl
+import subprocess
+import threading
 import time
 import unittest
 
@@ -118,6 +121,15 @@ class Mirror(servers.Case):
             run = self.pull(root=root)
             self.assertEqual((run.status, run.report["listing"]["state"]), (3, state))
 
+    def test_no_proxy_stands_before_this_machine(self):
+        self.make("a", b"1")
+        self.serve()
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            proxy = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+            run = self.pull(env=self.env(http_proxy=proxy, all_proxy=proxy, ALL_PROXY=proxy))
+        self.assertEqual(run.status, 0, run.err)
+
     def test_a_server_that_is_not_there_is_unreachable(self):
         with socket.socket() as nobody:
             nobody.bind(("127.0.0.1", 0))
@@ -134,6 +146,89 @@ class Mirror(servers.Case):
         run = self.pull()
         # Whoever may read everything, as root does, reads this, too.
         self.assertIn((run.status, run.outcome("c")), ((0, "published"), (1, "failed")))
+
+
+class Encrypted(servers.Case):
+    """The look-alike behind a relay that speaks TLS."""
+
+    def setUp(self):
+        super().setUp()
+        self.make("a", b"1" * 100000)
+        self.make("b", b"2")
+        self.serve()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.listener.close)
+
+    def certificate(self, name):
+        """A certificate for `name` alone, which signs itself."""
+        paths = [os.path.join(self.work, kind) for kind in ("key", "cert")]
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+             "-nodes", "-days", "2", "-subj", "/CN=test", "-addext", f"subjectAltName={name}",
+             "-keyout", paths[0], "-out", paths[1]],
+            check=True, capture_output=True,
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(paths[1], paths[0])
+        threading.Thread(target=self.accept, args=(context,), daemon=True).start()
+        return paths[1]
+
+    def accept(self, context):
+        while True:
+            try:
+                peer, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.relay, args=(context, peer), daemon=True).start()
+
+    def relay(self, context, peer):
+        try:
+            with context.wrap_socket(peer, server_side=True) as inner, \
+                    socket.create_connection(("127.0.0.1", self.port)) as outer:
+                back = threading.Thread(target=self.copy, args=(outer, inner), daemon=True)
+                back.start()
+                self.copy(inner, outer)
+                outer.shutdown(socket.SHUT_WR)
+                back.join()
+        except (OSError, ssl.SSLError):
+            pass
+
+    @staticmethod
+    def copy(source, sink):
+        try:
+            while part := source.recv(1 << 16):
+                sink.sendall(part)
+        except (OSError, ssl.SSLError):
+            pass
+
+    def pull_tls(self, *options):
+        port = self.listener.getsockname()[1]
+        return self.sync(*options, source=f"execds://127.0.0.1:{port}{self.src}")
+
+    def test_a_certificate_that_is_trusted_is_enough(self):
+        run = self.pull_tls("--cacert", self.certificate("IP:127.0.0.1"))
+        self.assertEqual((run.status, run.count("published")), (0, 2), run.err)
+        self.assertEqual(run.report["warnings"], [])
+        self.assertEqual(self.published()[b"a"], b"1" * 100000)
+
+    def test_a_certificate_that_nobody_trusts_is_refused(self):
+        self.certificate("IP:127.0.0.1")
+        run = self.pull_tls()
+        self.assertEqual((run.status, run.report["error"]["status"]), (3, "unreachable"))
+        self.assertIn("certificate", run.report["error"]["message"])
+        self.assertEqual(self.requests_so_far(), [])
+
+    def test_a_certificate_of_another_host_is_refused(self):
+        run = self.pull_tls("--cacert", self.certificate("IP:127.0.0.2"))
+        self.assertEqual((run.status, run.report["error"]["status"]), (3, "unreachable"))
+        self.assertEqual(self.requests_so_far(), [])
+
+    def requests_so_far(self):
+        return self.requests() if os.path.exists(self.log) else []
+
+    def test_tls_to_a_server_that_speaks_none_is_refused(self):
+        run = self.sync("--deadline", "5", source=self.url().replace("execd:", "execds:"))
+        self.assertEqual((run.status, run.report["error"]["status"]), (3, "unreachable"))
 
 
 class Changes(servers.Case):

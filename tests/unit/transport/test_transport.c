@@ -1,6 +1,8 @@
 /* What a SOURCE of the command line means, and transports of a program's own. */
 #include "tests/unit/transport/fixture.h"
 
+#include "sbx/verdict.h"
+
 struct source {
     const char *name;
     const char *source;
@@ -83,6 +85,44 @@ static void test_source(void **state)
     }
 }
 
+static const struct plain {
+    const char *name;
+    const char *host;
+    bool tls, warns;
+} plains[] = {
+    {"http to this machine is no warning", "127.0.0.1", false, false},
+    {"http to this machine by name is no warning", "localhost", false, false},
+    {"http to this machine by IPv6 is no warning", "::1", false, false},
+    {"http to a private address is one", "10.0.0.1", false, true},
+    {"http to another host is one", "sandbox.example", false, true},
+    {"https is none", "sandbox.example", true, false},
+};
+
+static void test_plain_http(void **state)
+{
+    struct fixture *f = *state;
+    const struct plain *row = f->row;
+    struct sbx_execd_options execd = SBX_EXECD_OPTIONS_INIT;
+    struct sbx_opensandbox_options box = SBX_OPENSANDBOX_OPTIONS_INIT;
+    unsigned warning = row->warns ? 1u << SBX_WARN_PLAIN_HTTP : 0;
+    char server[64];
+
+    execd.host = row->host;
+    execd.dir = "/srv";
+    execd.tls = row->tls;
+    assert_int_equal(sbx_transport_execd_new(&execd, &f->transport, &f->err), SBX_OK);
+    assert_int_equal(f->transport->warnings, warning);
+    sbx_transport_free(f->transport);
+    f->transport = NULL;
+    (void)snprintf(server, sizeof(server), "%s%s%s%s", row->tls ? "https://" : "",
+                   strchr(row->host, ':') ? "[" : "", row->host, strchr(row->host, ':') ? "]" : "");
+    box.id = "box";
+    box.dir = "/srv";
+    box.server = server;
+    assert_int_equal(sbx_transport_opensandbox_new(&box, &f->transport, &f->err), SBX_OK);
+    assert_int_equal(f->transport->warnings, warning);
+}
+
 static int destroyed;
 
 static void on_destroy(void *self)
@@ -153,8 +193,10 @@ static void test_own_refused(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[N_ELEMENTS(sources) + 2];
+    struct CMUnitTest tests[N_ELEMENTS(sources) + N_ELEMENTS(plains) + 2];
     size_t n = add_rows(tests, 0, sources, N_ELEMENTS(sources), sizeof(sources[0]), test_source);
+
+    n = add_rows(tests, n, plains, N_ELEMENTS(plains), sizeof(plains[0]), test_plain_http);
 
     n = add_test(tests, n, "a program may bring a transport of its own", test_own);
     n = add_test(tests, n, "what is handed over is freed on failure too", test_own_refused);
