@@ -300,17 +300,19 @@ static enum sbx_status on_write(void *ctx, const struct sbx_wanted *file, const 
 }
 
 /* Judges what can be judged now: the record that came with the stream, or nothing at all if files
- * are not confirmed. A file without a record is judged with its batch. */
+ * are not confirmed. A file without a record is judged with its batch, and so is one that may have
+ * come in several blocks, whatever the user wants: those could be of several versions. */
 static bool acceptable(struct sbx_transfer *t, const struct sbx_flight *f, const char *record,
                        size_t n, struct sbx_ready *ready)
 {
     const struct sbx_options *o = t->p->o;
     enum sbx_confirmed c = SBX_CONFIRM_SAME;
+    bool trusted = o->no_confirm && (record || f->got <= SBX_HTTP_BLOCK);
 
-    ready->confirmed = o->no_confirm || record;
+    ready->confirmed = trusted || record;
     if (!ready->confirmed)
         return true;
-    if (o->no_confirm)
+    if (trusted)
         sbx_pass_flag(t->p, f->item, SBX_ITEM_UNCONFIRMED);
     else
         c = sbx_confirm_record(record_of(t, f), record, n, o->ignore_ctime);

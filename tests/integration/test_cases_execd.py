@@ -100,6 +100,16 @@ class Mirror(servers.Case):
             "bytes=0-999", "bytes=0-0", f"bytes=0-{16 * MIB - 1}",
             f"bytes={16 * MIB}-{32 * MIB - 1}", f"bytes={32 * MIB}-{33 * MIB - 1}"]))
 
+    def test_a_file_of_several_blocks_is_confirmed_always(self):
+        self.make("a", b"1")
+        self.make("big", b"y" * (17 * MIB))
+        self.serve()
+        run = self.pull("--no-confirm")
+        self.assertEqual(run.status, 0, run.err)
+        self.assertTrue(run.files[b"a"].get("unconfirmed"))
+        self.assertFalse(run.files[b"big"].get("unconfirmed"))
+        self.assertEqual(len([r for r in self.requests() if r["method"] == "POST"]), 2)
+
     def test_a_token_is_asked_for(self):
         self.make("a", b"1")
         self.serve("--token", "s3cret-token")
