@@ -317,19 +317,12 @@ static const struct CMUnitTest others[] = {
 
 int main(void)
 {
-    enum {
-        N_FINISH = N_ELEMENTS(finish_cases),
-        N_PUBLISH = N_ELEMENTS(publish_cases),
-        N_NAME = N_ELEMENTS(name_cases)
-    };
-    struct CMUnitTest tests[N_FINISH + N_PUBLISH + N_NAME + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(finish_cases) + N_ELEMENTS(publish_cases) +
+                            N_ELEMENTS(name_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(finish_cases), check_finish);
 
-    for (size_t i = 0; i < N_FINISH; i++)
-        *t++ = WORLD_ROW(finish_cases[i], check_finish);
-    for (size_t i = 0; i < N_PUBLISH; i++)
-        *t++ = WORLD_ROW(publish_cases[i], check_publish);
-    for (size_t i = 0; i < N_NAME; i++)
-        *t++ = WORLD_ROW(name_cases[i], check_name);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(publish_cases), check_publish);
+    n = world_rows(tests, n, ROWS(name_cases), check_name);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("what a file system will not do", tests, NULL, NULL);
 }

@@ -136,7 +136,6 @@ int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(swap_cases)];
 
-    for (size_t i = 0; i < N_ELEMENTS(swap_cases); i++)
-        tests[i] = WORLD_ROW(swap_cases[i], nothing_happens_outside);
+    (void)world_rows(tests, 0, ROWS(swap_cases), nothing_happens_outside);
     return cmocka_run_group_tests_name("exchanged meanwhile", tests, NULL, NULL);
 }

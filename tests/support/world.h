@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
+#include "tests/support/rows.h"
 
 #define WORLD_VICTIM "victim"
 
@@ -250,17 +251,11 @@ static inline int world_as_user(int (*fn)(struct world *w), struct world *w)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
 
-/* A row of a table, whose member `why` is its sentence. */
-#define WORLD_ROW(row, fn)                                                                         \
-    ((struct CMUnitTest){(row).why, fn, world_setup, world_teardown, world_unconst(&(row))})
-static inline void *world_unconst(const void *row)
+/* Tests of a table's rows; see rows.h. */
+static inline size_t world_rows(struct CMUnitTest *tests, size_t at, const void *table, size_t n,
+                                size_t size, CMUnitTestFunction fn)
 {
-    union {
-        const void *in;
-        void *out;
-    } u = {.in = row};
-
-    return u.out;
+    return rows_add_with(tests, at, table, n, size, fn, world_setup, world_teardown);
 }
 
 #define WORLD_TEST(why, fn)                                                                        \

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 static int setup(void **state)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 static int setup(void **state)
 {
@@ -190,8 +190,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(shifting_keeps_the_rest, setup, teardown),
         cmocka_unit_test_setup_teardown(clearing_keeps_the_memory, setup, teardown),
     };
-    size_t n = rows_add(tests, 6, limits, N_ELEMENTS(limits), sizeof(limits[0]), limit);
+    size_t n = rows_add(tests, 6, ROWS(limits), limit);
 
-    n = rows_add(tests, n, grows, N_ELEMENTS(grows), sizeof(grows[0]), array_growth);
+    n = rows_add(tests, n, ROWS(grows), array_growth);
     return rows_run("buf", tests, n);
 }

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 struct after {
     const char *name;
@@ -101,7 +101,7 @@ int main(void)
         cmocka_unit_test(clocks_agree_with_the_system),
         cmocka_unit_test(a_time_takes_twelve_bytes),
     };
-    size_t n = rows_add(tests, 6, afters, N_ELEMENTS(afters), sizeof(afters[0]), after);
+    size_t n = rows_add(tests, 6, ROWS(afters), after);
 
     return rows_run("clock", tests, n);
 }

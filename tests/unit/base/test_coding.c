@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 #define REFUSED NULL
 
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(what_was_encoded_comes_back),
         cmocka_unit_test(every_foreign_byte_is_refused),
     };
-    size_t n = rows_add(tests, 3, rows, N_ELEMENTS(rows), sizeof(rows[0]), decodes);
+    size_t n = rows_add(tests, 3, ROWS(rows), decodes);
 
     return rows_run("coding", tests, n);
 }

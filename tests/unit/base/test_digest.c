@@ -5,7 +5,7 @@
 
 #include "base/attr.h"
 #include "base/coding.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 struct row {
     const char *name;
@@ -73,7 +73,7 @@ int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(rows) + 1] = {
         cmocka_unit_test(parts_and_moves_do_not_matter)};
-    size_t n = rows_add(tests, 1, rows, N_ELEMENTS(rows), sizeof(rows[0]), known_answer);
+    size_t n = rows_add(tests, 1, ROWS(rows), known_answer);
 
     return rows_run("digest", tests, n);
 }

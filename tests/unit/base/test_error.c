@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/quote.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 /* How much text a message takes. */
 #define MSG_MAX (sizeof(((struct sbx_error *)0)->msg) - 1)
@@ -223,7 +223,7 @@ int main(void)
         cmocka_unit_test(an_escape_is_never_cut),
         cmocka_unit_test(errno_names),
     };
-    size_t n = rows_add(tests, 14, names, N_ELEMENTS(names), sizeof(names[0]), status_name);
+    size_t n = rows_add(tests, 14, ROWS(names), status_name);
 
     return rows_run("error", tests, n);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 static void closing_forgets_and_keeps_errno(void **state SBX_UNUSED)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 /* The key 00 01 … 0f and the messages "", 00, 00 01, … of the SipHash paper's appendix. */
 static void siphash_as_published(void **state SBX_UNUSED)
@@ -74,7 +74,7 @@ int main(void)
         cmocka_unit_test(siphash_as_published),
         cmocka_unit_test(key_and_seed_and_bytes_all_count),
     };
-    size_t n = rows_add(tests, 3, rows, N_ELEMENTS(rows), sizeof(rows[0]), random_hex);
+    size_t n = rows_add(tests, 3, ROWS(rows), random_hex);
 
     return rows_run("hash", tests, n);
 }

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 /* What a test owns: a value that is built or parsed, a child, and the text. */
 struct fixture {
@@ -353,8 +353,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_no_object_has_no_members, setup, teardown),
         cmocka_unit_test(a_refusal_shows_text_of_a_peer_escaped),
     };
-    size_t n = rows_add(tests, 9, bads, N_ELEMENTS(bads), sizeof(bads[0]), failure_is_remembered);
+    size_t n = rows_add(tests, 9, ROWS(bads), failure_is_remembered);
 
-    n = rows_add(tests, n, parses, N_ELEMENTS(parses), sizeof(parses[0]), parses_or_refuses);
+    n = rows_add(tests, n, ROWS(parses), parses_or_refuses);
     return rows_run("json", tests, n);
 }

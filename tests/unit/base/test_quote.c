@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 struct row {
     const char *name;
@@ -233,10 +233,10 @@ int main(void)
         cmocka_unit_test(a_word_that_does_not_fit_leaves_nothing),
         cmocka_unit_test(a_name_for_printf_holds_octal_escapes),
     };
-    size_t n = rows_add(tests, 5, rows, N_ELEMENTS(rows), sizeof(rows[0]), quotes);
+    size_t n = rows_add(tests, 5, ROWS(rows), quotes);
 
-    n = rows_add(tests, n, cuts, N_ELEMENTS(cuts), sizeof(cuts[0]), is_cut);
-    n = rows_add(tests, n, words, N_ELEMENTS(words), sizeof(words[0]), quotes_a_word);
-    n = rows_add(tests, n, words, N_ELEMENTS(words), sizeof(words[0]), a_shell_agrees);
+    n = rows_add(tests, n, ROWS(cuts), is_cut);
+    n = rows_add(tests, n, ROWS(words), quotes_a_word);
+    n = rows_add(tests, n, ROWS(words), a_shell_agrees);
     return rows_run("quote", tests, n);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 /* What the four bytes should decode to, from the encoder's side: of all code points the one whose
  * only encoding they begin with. Returns its length, 0 if there is none. */
@@ -115,7 +115,7 @@ int main(void)
         cmocka_unit_test(every_lead_and_second_byte),
         cmocka_unit_test(every_cut),
     };
-    size_t n = rows_add(tests, 2, rows, N_ELEMENTS(rows), sizeof(rows[0]), validity);
+    size_t n = rows_add(tests, 2, ROWS(rows), validity);
 
     return rows_run("utf8", tests, n);
 }

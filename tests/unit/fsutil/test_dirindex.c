@@ -97,11 +97,9 @@ int main(void)
         WORLD_TEST("what is added is found", grows_by_what_is_added),
         WORLD_TEST("many spellings of one name stay cheap", many_spellings_of_one_name_stay_cheap),
     };
-    enum { N = N_ELEMENTS(other_cases) };
-    struct CMUnitTest tests[N + N_ELEMENTS(others)];
+    struct CMUnitTest tests[N_ELEMENTS(other_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(other_cases), check_other);
 
-    for (size_t i = 0; i < N; i++)
-        tests[i] = WORLD_ROW(other_cases[i], check_other);
-    memcpy(tests + N, others, sizeof(others));
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("spellings of a directory", tests, NULL, NULL);
 }

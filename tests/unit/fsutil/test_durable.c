@@ -54,12 +54,10 @@ static void directories_and_file_systems_are_synced(void **state)
 
 int main(void)
 {
-    enum { N = N_ELEMENTS(sync_cases) };
-    struct CMUnitTest tests[N + 1];
+    struct CMUnitTest tests[N_ELEMENTS(sync_cases) + 1];
+    size_t n = world_rows(tests, 0, ROWS(sync_cases), check_sync);
 
-    for (size_t i = 0; i < N; i++)
-        tests[i] = WORLD_ROW(sync_cases[i], check_sync);
-    tests[N] = (struct CMUnitTest)WORLD_TEST("directories and file systems are synced",
-                                             directories_and_file_systems_are_synced);
+    tests[n++] = (struct CMUnitTest)WORLD_TEST("directories and file systems are synced",
+                                               directories_and_file_systems_are_synced);
     return cmocka_run_group_tests_name("durability", tests, NULL, NULL);
 }

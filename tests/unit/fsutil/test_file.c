@@ -215,19 +215,12 @@ int main(void)
         WORLD_TEST("a digest takes many chunks", a_digest_takes_many_chunks),
         WORLD_TEST("stat tells regular files only", stat_tells_regular_files_only),
     };
-    enum {
-        N_OWN = N_ELEMENTS(own_cases),
-        N_MODE = N_ELEMENTS(make_mode_cases),
-        N_DIGEST = N_ELEMENTS(digest_cases)
-    };
-    struct CMUnitTest tests[N_OWN + N_MODE + N_DIGEST + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(own_cases) + N_ELEMENTS(make_mode_cases) +
+                            N_ELEMENTS(digest_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(own_cases), check_own);
 
-    for (size_t i = 0; i < N_OWN; i++)
-        *t++ = WORLD_ROW(own_cases[i], check_own);
-    for (size_t i = 0; i < N_MODE; i++)
-        *t++ = WORLD_ROW(make_mode_cases[i], check_make_mode);
-    for (size_t i = 0; i < N_DIGEST; i++)
-        *t++ = WORLD_ROW(digest_cases[i], check_digest);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(make_mode_cases), check_make_mode);
+    n = world_rows(tests, n, ROWS(digest_cases), check_digest);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

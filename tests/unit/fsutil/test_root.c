@@ -165,13 +165,10 @@ int main(void)
         WORLD_TEST("what may not be searched ends the climb",
                    what_may_not_be_searched_ends_the_climb),
     };
-    enum { N_OPEN = N_ELEMENTS(open_cases), N_WITHIN = N_ELEMENTS(within_cases) };
-    struct CMUnitTest tests[N_OPEN + N_WITHIN + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(open_cases) + N_ELEMENTS(within_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(open_cases), check_open);
 
-    for (size_t i = 0; i < N_OPEN; i++)
-        *t++ = WORLD_ROW(open_cases[i], check_open);
-    for (size_t i = 0; i < N_WITHIN; i++)
-        *t++ = WORLD_ROW(within_cases[i], check_within);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(within_cases), check_within);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("destination", tests, NULL, NULL);
 }

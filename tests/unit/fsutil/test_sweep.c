@@ -83,11 +83,9 @@ int main(void)
         WORLD_TEST("thousands are removed", removes_thousands),
         WORLD_TEST("what may not be removed is counted once", counts_what_it_may_not_remove),
     };
-    enum { N = N_ELEMENTS(sweep_cases) };
-    struct CMUnitTest tests[N + N_ELEMENTS(others)];
+    struct CMUnitTest tests[N_ELEMENTS(sweep_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(sweep_cases), check_sweep);
 
-    for (size_t i = 0; i < N; i++)
-        tests[i] = WORLD_ROW(sweep_cases[i], check_sweep);
-    memcpy(tests + N, others, sizeof(others));
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("sweep", tests, NULL, NULL);
 }

@@ -235,19 +235,12 @@ int main(void)
                    the_longest_name_is_published),
         WORLD_TEST("only empty directories are removed", removes_empty_directories_only),
     };
-    enum {
-        N_MODE = N_ELEMENTS(mode_cases),
-        N_TIME = N_ELEMENTS(time_cases),
-        N_PUBLISH = N_ELEMENTS(publish_cases)
-    };
-    struct CMUnitTest tests[N_MODE + N_TIME + N_PUBLISH + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(mode_cases) + N_ELEMENTS(time_cases) +
+                            N_ELEMENTS(publish_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(mode_cases), check_mode);
 
-    for (size_t i = 0; i < N_MODE; i++)
-        *t++ = WORLD_ROW(mode_cases[i], check_mode);
-    for (size_t i = 0; i < N_TIME; i++)
-        *t++ = WORLD_ROW(time_cases[i], check_time);
-    for (size_t i = 0; i < N_PUBLISH; i++)
-        *t++ = WORLD_ROW(publish_cases[i], check_publish);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(time_cases), check_time);
+    n = world_rows(tests, n, ROWS(publish_cases), check_publish);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("temporaries", tests, NULL, NULL);
 }

@@ -349,13 +349,10 @@ int main(void)
         WORLD_TEST("what preflight would refuse is a usage error", refuses_what_preflight_would),
         WORLD_TEST("permissions fail their place only", permissions_fail_their_place_only),
     };
-    enum { N_TO = N_ELEMENTS(to_cases), N_LOOK = N_ELEMENTS(look_cases) };
-    struct CMUnitTest tests[N_TO + N_LOOK + N_ELEMENTS(others)];
+    struct CMUnitTest tests[N_ELEMENTS(to_cases) + N_ELEMENTS(look_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(to_cases), check_to);
 
-    for (size_t i = 0; i < N_TO; i++)
-        tests[i] = WORLD_ROW(to_cases[i], check_to);
-    for (size_t i = 0; i < N_LOOK; i++)
-        tests[N_TO + i] = WORLD_ROW(look_cases[i], check_look);
-    memcpy(tests + N_TO + N_LOOK, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(look_cases), check_look);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("walk", tests, NULL, NULL);
 }

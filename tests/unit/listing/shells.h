@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "listing/list.h"
 #include "listing/script.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/box.h"
 #include "tests/unit/listing/tree.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/stream.h"
 
 #define RECORDS                                                                                    \
@@ -499,7 +499,7 @@ int main(void)
 
     memset(noise, 'x', SBX_MAX_NOISE); /* and the line end that the script puts after it */
     memset(noise_at_limit, 'x', SBX_MAX_NOISE - 1);
-    n = rows_add(tests, n, rows, N_ELEMENTS(rows), sizeof(rows[0]), check_decode);
+    n = rows_add(tests, n, ROWS(rows), check_decode);
     tests[n++] =
         (struct CMUnitTest){.name = "both lines are told in the frame", .test_func = frame_facts};
     for (size_t i = 0; i < n; i++)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/stream.h"
 
 #define RECORDS                                                                                    \
@@ -162,8 +162,7 @@ int main(void)
     struct CMUnitTest tests[32];
     size_t n = 0;
 
-    n = rows_add(tests, n, endless_rows, N_ELEMENTS(endless_rows), sizeof(endless_rows[0]),
-                 check_endless);
+    n = rows_add(tests, n, ROWS(endless_rows), check_endless);
     tests[n++] = (struct CMUnitTest){.name = "noise for ever ends soon after its limit",
                                      .test_func = endless_noise};
     tests[n++] = (struct CMUnitTest){

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 #define N_ELEMENTS(a) (sizeof(a) / sizeof((a)[0]))
 #define BEGIN "v=1 root=ok now=1 tools="
@@ -136,7 +136,7 @@ int main(void)
     struct CMUnitTest tests[128];
     size_t n = 0;
 
-    n = rows_add(tests, n, begin_rows, N_ELEMENTS(begin_rows), sizeof(begin_rows[0]), check_begin);
-    n = rows_add(tests, n, end_rows, N_ELEMENTS(end_rows), sizeof(end_rows[0]), check_end);
+    n = rows_add(tests, n, ROWS(begin_rows), check_begin);
+    n = rows_add(tests, n, ROWS(end_rows), check_end);
     return rows_run("listing frame", tests, n);
 }

@@ -1,7 +1,7 @@
 #include "listing/list.h"
 
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/stream.h"
 
 #define OK_EXIT                                                                                    \
@@ -462,8 +462,8 @@ int main(void)
     struct CMUnitTest tests[128];
     size_t n = 0;
 
-    n = rows_add(tests, n, rows, N_ELEMENTS(rows), sizeof(rows[0]), check_list);
-    n = rows_add(tests, n, root_rows, N_ELEMENTS(root_rows), sizeof(root_rows[0]), check_root);
+    n = rows_add(tests, n, ROWS(rows), check_list);
+    n = rows_add(tests, n, ROWS(root_rows), check_root);
     tests[n++] =
         (struct CMUnitTest){.name = "a name of 3 MiB is one record", .test_func = long_name};
     tests[n++] =

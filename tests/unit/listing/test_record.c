@@ -1,6 +1,6 @@
 #include "listing/record.h"
 
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 #define BYTES(s) (s), sizeof(s) - 1
 #define REP16(s) s s s s s s s s s s s s s s s s
@@ -323,10 +323,8 @@ int main(void)
     struct CMUnitTest tests[128];
     size_t n = 0;
 
-    n = rows_add(tests, n, record_rows, sizeof(record_rows) / sizeof(record_rows[0]),
-                 sizeof(record_rows[0]), check_record);
-    n = rows_add(tests, n, order_rows, sizeof(order_rows) / sizeof(order_rows[0]),
-                 sizeof(order_rows[0]), check_order);
+    n = rows_add(tests, n, ROWS(record_rows), check_record);
+    n = rows_add(tests, n, ROWS(order_rows), check_order);
     tests[n++] = (struct CMUnitTest){.name = "a record takes 48 bytes", .test_func = check_memory};
     return rows_run("listing record", tests, n);
 }

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "base/quote.h"
 #include "listing/list.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/stream.h"
 
 struct fixture {
@@ -186,8 +186,8 @@ int main(void)
     char names[N_ELEMENTS(rows)][80];
     size_t n = 0;
 
-    n = rows_add(tests, n, rows, N_ELEMENTS(rows), sizeof(rows[0]), check_recorded);
-    n = rows_add(tests, n, rows, N_ELEMENTS(rows), sizeof(rows[0]), check_cut);
+    n = rows_add(tests, n, ROWS(rows), check_recorded);
+    n = rows_add(tests, n, ROWS(rows), check_cut);
     for (size_t i = 0; i < n; i++) {
         tests[i].setup_func = setup;
         tests[i].teardown_func = teardown;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/listing/stream.h"
 
 struct fixture {
@@ -210,11 +210,10 @@ int main(void)
     struct CMUnitTest tests[128];
     size_t n = 0;
 
-    n = rows_add(tests, n, text_rows, N_ELEMENTS(text_rows), sizeof(text_rows[0]), check_text);
-    n = rows_add(tests, n, name_rows, N_ELEMENTS(name_rows), sizeof(name_rows[0]), check_name);
-    n = rows_add(tests, n, tools_rows, N_ELEMENTS(tools_rows), sizeof(tools_rows[0]),
-                 check_snippet);
-    n = rows_add(tests, n, usage_rows, N_ELEMENTS(usage_rows), sizeof(usage_rows[0]), check_usage);
+    n = rows_add(tests, n, ROWS(text_rows), check_text);
+    n = rows_add(tests, n, ROWS(name_rows), check_name);
+    n = rows_add(tests, n, ROWS(tools_rows), check_snippet);
+    n = rows_add(tests, n, ROWS(usage_rows), check_usage);
     tests[n++] = (struct CMUnitTest){.name = "names are spread over several printf",
                                      .test_func = many_names};
     tests[n++] =

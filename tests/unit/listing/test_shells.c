@@ -306,12 +306,11 @@ int main(int argc, char **argv)
     add_tests(arounds, 1, sizeof(arounds[0]), N_PAIRS, "listing:", check_around);
     add_tests(arounds + 1, N_ELEMENTS(arounds) - 1, sizeof(arounds[0]), N_SHELLS,
               "listing:", check_around);
-    add_tests(root_rows, N_ELEMENTS(root_rows), sizeof(root_rows[0]), 2, "listing:", check_root);
+    add_tests(ROWS(root_rows), 2, "listing:", check_root);
     add_tests(own_rows, 1, sizeof(own_rows[0]), N_PAIRS, "listing:", check_own);
     add_tests(own_rows + 1, N_ELEMENTS(own_rows) - 1, sizeof(own_rows[0]), N_SHELLS,
               "listing:", check_own);
-    add_tests(lack_rows, N_ELEMENTS(lack_rows), sizeof(lack_rows[0]), 1, "listing: without",
-              check_lack);
+    add_tests(ROWS(lack_rows), 1, "listing: without", check_lack);
     add_tests(limit, 1, sizeof(limit[0]), N_SHELLS, "listing:", check_limit);
     add_tests(lines, 1, sizeof(lines[0]), N_SHELLS, "listing:", check_lines);
     add_tests(part, 1, sizeof(part[0]), N_SHELLS, "listing:", check_cut);

@@ -159,8 +159,7 @@ int main(int argc, char **argv)
     add_tests(arounds, 1, sizeof(arounds[0]), N_PAIRS, "confirm:", check_confirm);
     add_tests(arounds + 1, N_ELEMENTS(arounds) - 1, sizeof(arounds[0]), 1,
               "confirm:", check_confirm);
-    add_tests(confirm_rows, N_ELEMENTS(confirm_rows), sizeof(confirm_rows[0]), 2,
-              "confirm:", check_confirm_one);
+    add_tests(ROWS(confirm_rows), 2, "confirm:", check_confirm_one);
     add_tests(snippet, 1, sizeof(snippet[0]), N_PAIRS, "snippet:", check_snippet);
     return run_shell_tests("confirm and snippet under real shells", group_setup, argc, argv);
 }

@@ -7,7 +7,7 @@
 #include "base/limits.h"
 #include "preflight/fold.h"
 #include "preflight/preflight.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/preflight/cpu.h"
 
 /* A listing that a test makes up. */
@@ -542,7 +542,7 @@ int main(void)
         TEST(as_defined_on_chance),
     };
     struct CMUnitTest tests[N_ELEMENTS(shapes) + N_ELEMENTS(others)];
-    size_t n = rows_add(tests, 0, shapes, N_ELEMENTS(shapes), sizeof(shapes[0]), check_shape);
+    size_t n = rows_add(tests, 0, ROWS(shapes), check_shape);
 
     for (size_t i = 0; i < n; i++) {
         tests[i].setup_func = NULL;

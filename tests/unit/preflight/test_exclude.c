@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/attr.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/preflight/cpu.h"
 
 static const struct row {
@@ -260,10 +260,10 @@ int main(void)
     };
     struct CMUnitTest tests[N_ELEMENTS(rows) + N_ELEMENTS(plain_rows) + N_ELEMENTS(time_rows) +
                             N_ELEMENTS(others)];
-    size_t n = rows_add(tests, 0, rows, N_ELEMENTS(rows), sizeof(rows[0]), check_row);
+    size_t n = rows_add(tests, 0, ROWS(rows), check_row);
 
-    n = rows_add(tests, n, plain_rows, N_ELEMENTS(plain_rows), sizeof(plain_rows[0]), check_plain);
-    n = rows_add(tests, n, time_rows, N_ELEMENTS(time_rows), sizeof(time_rows[0]), check_time);
+    n = rows_add(tests, n, ROWS(plain_rows), check_plain);
+    n = rows_add(tests, n, ROWS(time_rows), check_time);
     for (size_t i = 0; i < N_ELEMENTS(others); i++)
         tests[n++] = others[i];
     return rows_run("patterns", tests, n);

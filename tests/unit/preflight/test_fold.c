@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/preflight/cpu.h"
 #include "tests/unit/preflight/unicode.h"
 
@@ -437,7 +437,7 @@ int main(void)
         TEST(many_marks_cost_no_square, teardown),
     };
     struct CMUnitTest tests[N_ELEMENTS(pairs) + N_ELEMENTS(others)];
-    size_t n = rows_add(tests, 0, pairs, N_ELEMENTS(pairs), sizeof(pairs[0]), check_pair);
+    size_t n = rows_add(tests, 0, ROWS(pairs), check_pair);
 
     for (size_t i = 0; i < n; i++) {
         tests[i].setup_func = NULL;

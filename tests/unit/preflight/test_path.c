@@ -6,7 +6,7 @@
 
 #include "base/limits.h"
 #include "preflight/fold.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/preflight/cpu.h"
 #include "tests/unit/preflight/names.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "tests/unit/preflight/names.h"
 
 #define GROUPS_MAX 128

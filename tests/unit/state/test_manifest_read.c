@@ -250,13 +250,10 @@ int main(void)
         WORLD_TEST("absurd files cost nothing", absurd_files_cost_nothing),
         WORLD_TEST("what is not ours is an error", what_is_not_ours_is_an_error),
     };
-    enum { N_OPEN = N_ELEMENTS(open_cases), N_LINE = N_ELEMENTS(line_cases) };
-    struct CMUnitTest tests[N_OPEN + N_LINE + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(open_cases) + N_ELEMENTS(line_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(open_cases), check_open);
 
-    for (size_t i = 0; i < N_OPEN; i++)
-        *t++ = WORLD_ROW(open_cases[i], check_open);
-    for (size_t i = 0; i < N_LINE; i++)
-        *t++ = WORLD_ROW(line_cases[i], check_line);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(line_cases), check_line);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("manifests of other origin", tests, NULL, NULL);
 }

@@ -338,19 +338,12 @@ int main(void)
                    a_directory_in_its_place_fails_the_commit),
         WORLD_TEST("100,000 lines are quick", a_hundred_thousand_lines_are_quick),
     };
-    enum {
-        N_IDENTITY = N_ELEMENTS(identity_cases),
-        N_UNFIT = N_ELEMENTS(unfit_cases),
-        N_MODE = N_ELEMENTS(mode_cases)
-    };
-    struct CMUnitTest tests[N_IDENTITY + N_UNFIT + N_MODE + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(identity_cases) + N_ELEMENTS(unfit_cases) +
+                            N_ELEMENTS(mode_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(identity_cases), check_identity);
 
-    for (size_t i = 0; i < N_IDENTITY; i++)
-        *t++ = WORLD_ROW(identity_cases[i], check_identity);
-    for (size_t i = 0; i < N_UNFIT; i++)
-        *t++ = WORLD_ROW(unfit_cases[i], check_unfit);
-    for (size_t i = 0; i < N_MODE; i++)
-        *t++ = WORLD_ROW(mode_cases[i], check_mode);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(unfit_cases), check_unfit);
+    n = world_rows(tests, n, ROWS(mode_cases), check_mode);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("manifests of our own", tests, NULL, NULL);
 }

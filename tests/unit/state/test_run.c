@@ -278,13 +278,10 @@ int main(void)
         WORLD_TEST("a record of 1 GiB is not read", an_endless_record_is_not_read),
         WORLD_TEST("what cannot be swept stays on record", what_cannot_be_swept_stays_on_record),
     };
-    enum { N_SWEEP = N_ELEMENTS(sweep_cases), N_BEGIN = N_ELEMENTS(begin_cases) };
-    struct CMUnitTest tests[N_SWEEP + N_BEGIN + N_ELEMENTS(others)], *t = tests;
+    struct CMUnitTest tests[N_ELEMENTS(sweep_cases) + N_ELEMENTS(begin_cases) + N_ELEMENTS(others)];
+    size_t n = world_rows(tests, 0, ROWS(sweep_cases), check_sweep);
 
-    for (size_t i = 0; i < N_SWEEP; i++)
-        *t++ = WORLD_ROW(sweep_cases[i], check_sweep);
-    for (size_t i = 0; i < N_BEGIN; i++)
-        *t++ = WORLD_ROW(begin_cases[i], check_begin);
-    memcpy(t, others, sizeof(others));
+    n = world_rows(tests, n, ROWS(begin_cases), check_begin);
+    memcpy(tests + n, others, sizeof(others));
     return cmocka_run_group_tests_name("run record", tests, NULL, NULL);
 }

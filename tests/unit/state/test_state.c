@@ -85,14 +85,12 @@ static void check_planted(void **state)
 
 int main(void)
 {
-    enum { N = N_ELEMENTS(planted_cases) };
-    struct CMUnitTest tests[N + 2];
+    struct CMUnitTest tests[N_ELEMENTS(planted_cases) + 2];
+    size_t n = world_rows(tests, 0, ROWS(planted_cases), check_planted);
 
-    for (size_t i = 0; i < N; i++)
-        tests[i] = WORLD_ROW(planted_cases[i], check_planted);
-    tests[N] = (struct CMUnitTest)WORLD_TEST("a destination is made ready, locked and let go",
-                                             makes_locks_and_closes);
-    tests[N + 1] = (struct CMUnitTest)WORLD_TEST("peeking makes and locks nothing",
-                                                 peeking_makes_and_locks_nothing);
+    tests[n++] = (struct CMUnitTest)WORLD_TEST("a destination is made ready, locked and let go",
+                                               makes_locks_and_closes);
+    tests[n++] = (struct CMUnitTest)WORLD_TEST("peeking makes and locks nothing",
+                                               peeking_makes_and_locks_nothing);
     return cmocka_run_group_tests_name("state directory", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include "base/limits.h"
 #include "sync/options.h"
+#include "tests/support/rows.h"
 
 static void zeros_become_the_defaults(void **state)
 {
@@ -107,13 +108,10 @@ static void check(void **state)
 
 int main(void)
 {
-    enum { FIXED = 2, ROWS = sizeof(rows) / sizeof(*rows) };
-    struct CMUnitTest tests[FIXED + ROWS] = {
+    struct CMUnitTest tests[2 + N_ELEMENTS(rows)] = {
         cmocka_unit_test(zeros_become_the_defaults),
         cmocka_unit_test(values_that_were_given_stay),
     };
 
-    for (size_t i = 0; i < ROWS; i++)
-        tests[FIXED + i] = (struct CMUnitTest){rows[i].why, check, NULL, NULL, (void *)&rows[i]};
-    return cmocka_run_group_tests_name("options of a pass", tests, NULL, NULL);
+    return rows_run("options of a pass", tests, rows_add(tests, 2, ROWS(rows), check));
 }

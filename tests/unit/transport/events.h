@@ -7,7 +7,7 @@
 
 #include "base/attr.h"
 #include "base/limits.h"
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 #include "transport/execd_events.h"
 
 #define TOKEN "s3cret-t0ken"

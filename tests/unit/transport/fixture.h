@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "sbx/transport.h"
+#include "tests/support/rows.h"
 #include "transport/transport.h"
 
 #define MAX_FILES 64
@@ -130,18 +131,7 @@ static inline int fixture_teardown(void **state)
 static inline size_t add_rows(struct CMUnitTest *tests, size_t at, const void *table, size_t n,
                               size_t size, CMUnitTestFunction fn)
 {
-    const char *row = table;
-
-    for (size_t i = 0; i < n; i++, row += size) {
-        const char *const *name = (const void *)row;
-
-        tests[at++] = (struct CMUnitTest){.name = *name,
-                                          .test_func = fn,
-                                          .setup_func = fixture_setup,
-                                          .teardown_func = fixture_teardown,
-                                          .initial_state = (void *)(uintptr_t)row};
-    }
-    return at;
+    return rows_add_with(tests, at, table, n, size, fn, fixture_setup, fixture_teardown);
 }
 
 static inline size_t add_test(struct CMUnitTest *tests, size_t at, const char *name,

@@ -90,8 +90,7 @@ static void test_grouped(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(groupeds)];
-    size_t n =
-        add_rows(tests, 0, groupeds, N_ELEMENTS(groupeds), sizeof(groupeds[0]), test_grouped);
+    size_t n = add_rows(tests, 0, ROWS(groupeds), test_grouped);
 
     return run_all("transport/exec_group", tests, n);
 }

@@ -508,7 +508,7 @@ static void test_near_marker(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(rows) + 4];
-    size_t n = add_rows(tests, 0, rows, N_ELEMENTS(rows), sizeof(rows[0]), test_row);
+    size_t n = add_rows(tests, 0, ROWS(rows), test_row);
 
     n = add_test(tests, n, "noise before the first line is bounded", test_noise);
     n = add_test(tests, n, "a file refused at its begin is read past", test_refused_begin);

@@ -332,11 +332,11 @@ static void test_rerun(void **state)
 int main(void)
 {
     struct CMUnitTest tests[48];
-    size_t n = add_rows(tests, 0, movings, N_ELEMENTS(movings), sizeof(movings[0]), test_moving);
+    size_t n = add_rows(tests, 0, ROWS(movings), test_moving);
 
-    n = add_rows(tests, n, troubles, N_ELEMENTS(troubles), sizeof(troubles[0]), test_trouble);
-    n = add_rows(tests, n, lackings, N_ELEMENTS(lackings), sizeof(lackings[0]), test_lacking);
-    n = add_rows(tests, n, profiles, N_ELEMENTS(profiles), sizeof(profiles[0]), test_profile);
+    n = add_rows(tests, n, ROWS(troubles), test_trouble);
+    n = add_rows(tests, n, ROWS(lackings), test_lacking);
+    n = add_rows(tests, n, ROWS(profiles), test_profile);
     n = add_test(tests, n, "files that were not taken stay in the queue", test_untaken);
     n = add_test(tests, n, "deadline and cancel end a stuck fetch", test_bounds);
     n = add_test(tests, n, "a queue that says wait is asked again", test_waiting);

@@ -386,7 +386,7 @@ int main(void)
     };
     size_t n = 3;
 
-#define ADD(table, fn) n = rows_add(tests, n, table, N_ELEMENTS(table), sizeof((table)[0]), fn)
+#define ADD(table, fn) n = rows_add(tests, n, ROWS(table), fn)
     ADD(recorded, check_recorded);
     ADD(recorded, check_recorded_in_part);
     ADD(forms, check_form);

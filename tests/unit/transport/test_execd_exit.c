@@ -182,8 +182,8 @@ int main(void)
     };
     size_t n = 2;
 
-    n = rows_add(tests, n, rows, N_ELEMENTS(rows), sizeof(rows[0]), check);
-    n = rows_add(tests, n, odds, N_ELEMENTS(odds), sizeof(odds[0]), check_odd);
+    n = rows_add(tests, n, ROWS(rows), check);
+    n = rows_add(tests, n, ROWS(odds), check_odd);
     return _cmocka_run_group_tests("ends of execd's commands", tests, n, group_setup,
                                    group_teardown);
 }

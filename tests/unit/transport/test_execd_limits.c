@@ -165,9 +165,9 @@ int main(void)
     static struct CMUnitTest tests[MAX_TESTS];
     size_t n = 0;
 
-    n = rows_add(tests, n, line_rows, N_ELEMENTS(line_rows), sizeof(line_rows[0]), check_line);
-    n = rows_add(tests, n, endless, N_ELEMENTS(endless), sizeof(endless[0]), check_endless);
-    n = rows_add(tests, n, honest, N_ELEMENTS(honest), sizeof(honest[0]), check_honest);
+    n = rows_add(tests, n, ROWS(line_rows), check_line);
+    n = rows_add(tests, n, ROWS(endless), check_endless);
+    n = rows_add(tests, n, ROWS(honest), check_honest);
     return _cmocka_run_group_tests("limits of execd's events", tests, n, group_setup,
                                    group_teardown);
 }

@@ -421,9 +421,9 @@ static void test_both(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(odds) + N_ELEMENTS(movings) + 16];
-    size_t n = add_rows(tests, 0, odds, N_ELEMENTS(odds), sizeof(odds[0]), test_odd);
+    size_t n = add_rows(tests, 0, ROWS(odds), test_odd);
 
-    n = add_rows(tests, n, movings, N_ELEMENTS(movings), sizeof(movings[0]), test_moving);
+    n = add_rows(tests, n, ROWS(movings), test_moving);
     n = add_test(tests, n, "contents come as they are", test_contents);
     n = add_test(tests, n, "directories are entered and left", test_directories);
     n = add_test(tests, n, "a hundred components are reached, and no more", test_deep);

@@ -117,7 +117,7 @@ static void test_held(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(rows) + 1];
-    size_t n = add_rows(tests, 0, rows, N_ELEMENTS(rows), sizeof(rows[0]), test_row);
+    size_t n = add_rows(tests, 0, ROWS(rows), test_row);
 
     n = add_test(tests, n, "only what may become a marked line is held back", test_held);
     return run_all("transport/marked", tests, n);

@@ -1,5 +1,5 @@
 /* What a peer was sent is not shown when it sends it back. */
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test(the_longest_come_first_and_are_bounded_in_number),
         cmocka_unit_test(done_twice_is_done),
     };
-    size_t n = rows_add(tests, 7, rows, N_ELEMENTS(rows), sizeof(rows[0]), check);
+    size_t n = rows_add(tests, 7, ROWS(rows), check);
     int rc = rows_run("secrets", tests, n);
 
     clean();

@@ -551,10 +551,10 @@ static void test_closed_streams(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(answers) + N_ELEMENTS(losses) + N_ELEMENTS(endings) + 16];
-    size_t n = add_rows(tests, 0, answers, N_ELEMENTS(answers), sizeof(answers[0]), test_answer);
+    size_t n = add_rows(tests, 0, ROWS(answers), test_answer);
 
-    n = add_rows(tests, n, losses, N_ELEMENTS(losses), sizeof(losses[0]), test_loss);
-    n = add_rows(tests, n, endings, N_ELEMENTS(endings), sizeof(endings[0]), test_ending);
+    n = add_rows(tests, n, ROWS(losses), test_loss);
+    n = add_rows(tests, n, ROWS(endings), test_ending);
     n = add_test(tests, n, "what a profile prints goes to the reader", test_profile);
     n = add_test(tests, n, "an exit line with CR LF counts", test_crlf);
     n = add_test(tests, n, "a MiB of standard error is cut and escaped", test_stderr);

@@ -105,7 +105,7 @@ int main(void)
     struct CMUnitTest tests[N_ELEMENTS(silences) + 1];
     size_t n = 0;
 
-    n = add_rows(tests, n, silences, N_ELEMENTS(silences), sizeof(silences[0]), test_silence);
+    n = add_rows(tests, n, ROWS(silences), test_silence);
     n = add_test(tests, n, "a script may be silent for longer than a first byte takes",
                  test_silent_script);
     return run_all("transport/shell_start", tests, n);

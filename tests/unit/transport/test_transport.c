@@ -194,9 +194,9 @@ static void test_own_refused(void **state)
 int main(void)
 {
     struct CMUnitTest tests[N_ELEMENTS(sources) + N_ELEMENTS(plains) + 2];
-    size_t n = add_rows(tests, 0, sources, N_ELEMENTS(sources), sizeof(sources[0]), test_source);
+    size_t n = add_rows(tests, 0, ROWS(sources), test_source);
 
-    n = add_rows(tests, n, plains, N_ELEMENTS(plains), sizeof(plains[0]), test_plain_http);
+    n = add_rows(tests, n, ROWS(plains), test_plain_http);
 
     n = add_test(tests, n, "a program may bring a transport of its own", test_own);
     n = add_test(tests, n, "what is handed over is freed on failure too", test_own_refused);

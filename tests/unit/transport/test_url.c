@@ -1,5 +1,5 @@
 /* Addresses: what is one, what is none, and what is read out of it. */
-#include "tests/unit/base/rows.h"
+#include "tests/support/rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -386,7 +386,7 @@ int main(void)
     size_t n = 5;
     int rc;
 
-#define ADD(table, fn) n = rows_add(tests, n, table, N_ELEMENTS(table), sizeof((table)[0]), fn)
+#define ADD(table, fn) n = rows_add(tests, n, ROWS(table), fn)
     ADD(authorities, check_authority);
     ADD(sources, check_source);
     ADD(places, check_place);
