@@ -50,7 +50,6 @@ def sshd(folder, env):
         server.wait()
 
 
-@unittest.skipUnless(os.path.exists("/usr/sbin/sshd"), "no sshd here")
 class Ssh(sandbox.Case):
     def test_a_tree_of_odd_names_is_mirrored_through_ssh(self):
         for name, data in sandbox.ODD.items():
