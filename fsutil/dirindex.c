@@ -18,7 +18,6 @@
 #include "preflight/fold.h"
 #include "preflight/path.h"
 
-#define MAX_ENTRIES (UINT32_MAX / 4)
 #define FIRST_SLOTS 64u
 
 /* Two spellings are enough: whatever name is asked for, one of them is another. */
@@ -72,8 +71,8 @@ static enum sbx_status grow_slots(struct sbx_fs_index *index, struct sbx_error *
     size_t n_slots = index->n_slots ? 2 * index->n_slots : FIRST_SLOTS;
     size_t cap = 0;
     void *slots = NULL;
-    enum sbx_status st =
-        sbx_array_grow(&slots, &cap, n_slots, 4 * (size_t)MAX_ENTRIES, sizeof(uint32_t), err);
+    enum sbx_status st = sbx_array_grow(&slots, &cap, n_slots, 4 * (size_t)SBX_MAX_INDEX_NAMES,
+                                        sizeof(uint32_t), err);
 
     if (st)
         return st;
@@ -101,8 +100,8 @@ static enum sbx_status add_key(struct sbx_fs_index *index, uint64_t hash, const 
         if (st)
             return st;
     }
-    st =
-        sbx_array_grow(&entries, &index->cap, index->n + 1, MAX_ENTRIES, sizeof(struct entry), err);
+    st = sbx_array_grow(&entries, &index->cap, index->n + 1, SBX_MAX_INDEX_NAMES,
+                        sizeof(struct entry), err);
     index->entries = entries;
     if (st)
         return st;

@@ -7,12 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "fsutil/dir.h"
 #include "preflight/path.h"
-
-/* Readings of a directory: removing while reading makes some file systems skip entries. More are
- * not done, since others could go on making such names. */
-#define MAX_READINGS 3
 
 static bool is_ours(const char *name, const char *token)
 {
@@ -66,7 +63,8 @@ enum sbx_status sbx_fs_sweep(int dirfd, const char *token, size_t *removed, size
     size_t gone = 1, left = 0;
     enum sbx_status st = SBX_OK;
 
-    for (int i = 0; i < MAX_READINGS && gone > 0 && !st; i++) {
+    /* Removing while reading makes some file systems skip entries. */
+    for (unsigned i = 0; i < SBX_SWEEP_READINGS && gone > 0 && !st; i++) {
         gone = left = 0;
         st = sweep_once(dirfd, token, &gone, &left, err);
         *removed += gone;

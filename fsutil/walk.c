@@ -15,9 +15,6 @@
 #include "base/quote.h"
 #include "fsutil/dirindex.h"
 
-/* Rounds of open and mkdir for one component that somebody else makes and removes meanwhile. */
-#define MAX_TRIES 3
-
 struct level {
     int fd; /* owned, but the root's; -1: forgotten by sbx_fs_walk_again() */
     uint64_t dev, ino;
@@ -222,7 +219,7 @@ static enum sbx_status open_or_make(struct level *above, const struct level *lev
 {
     enum sbx_status st;
 
-    for (int i = 0; i < MAX_TRIES; i++) {
+    for (unsigned i = 0; i < SBX_WALK_TRIES; i++) {
         st = open_component(above->fd, level->name, ret_fd, ret_reason, err);
         if (st || *ret_fd >= 0 || *ret_reason || step->go != SBX_FS_MAKE)
             return st;

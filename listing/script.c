@@ -40,7 +40,8 @@ static const char probes[] =
     "w=stat; find / -maxdepth 0 -printf '%s %T@ %C@ %P\\0' >/dev/null 2>&1 && w=printf\n"
     "k=plain; case $( { echo x | gzip -1 | head -c 2 | od -An -tx1; } 2>/dev/null ) in\n"
     "*1f*8b*) k=gzip ;; esac\n"
-    "e=hex; [ \"$( { echo x | base64 -w 16384; } 2>/dev/null )\" = eAo= ] && e=base64\n";
+    "e=hex; [ \"$( { echo x | base64 -w " SBX_ENCODED_LINE
+    "; } 2>/dev/null )\" = eAo= ] && e=base64\n";
 
 /* `rec PATH` for both kinds of tools. These texts also stand inside single quotes (see `one`), so
  * they hold none. The names begin with `_` since the snippet runs in the middle of other scripts.
@@ -130,7 +131,8 @@ static const char frame_begin[] =
     "st=$( { { s=0; walk || s=$?; echo \"find=$s\" >&4; printf 'end %s\\0' \"$s\"; } |\n";
 static const char frame_end[] =
     "  { if [ $k = gzip ]; then gzip -1; else cat; fi; echo \"pack=$?\" >&4; } |\n"
-    "  { if [ $e = base64 ]; then base64 -w 16384; else od -An -v -tx1; fi; echo \"encode=$?\" >&4;"
+    "  { if [ $e = base64 ]; then base64 -w " SBX_ENCODED_LINE
+    "; else od -An -v -tx1; fi; echo \"encode=$?\" >&4;"
     " } >&3; } 4>&1 )\n"
     "echo \"$n end\" $st\n"
     ") 3>&1 </dev/null\n";
@@ -324,7 +326,7 @@ enum sbx_status sbx_list_snippet(const char *root, const char *tools, struct sbx
     static const char *const packs[] = {"gzip,", "plain,"};
     static const char *const codings[] = {"base64", "hex"};
     static const char *const recs[][2] = {{rec_printf, recs_printf}, {rec_stat, recs_stat}};
-    static const char *const encs[] = {"enc() { base64 -w 16384; }\n",
+    static const char *const encs[] = {"enc() { base64 -w " SBX_ENCODED_LINE "; }\n",
                                        "enc() { od -An -v -tx1; }\n"};
 
     for (size_t i = 0; i < 8; i++) {

@@ -20,7 +20,6 @@
 
 #define RUN_FILE "run"
 #define RUN_SCHEMA "sbx-sync/run/1"
-#define MAX_ITEMS (SBX_MAX_RUN / 8) /* no line is shorter */
 
 /* A directory that may hold temporaries of the token; without a path, the state directory. */
 struct item {
@@ -50,7 +49,7 @@ static enum sbx_status add_item(struct record *r, const char *path, size_t n, st
 {
     void *items = r->items;
     enum sbx_status st =
-        sbx_array_grow(&items, &r->cap, r->n + 1, MAX_ITEMS, sizeof(struct item), err);
+        sbx_array_grow(&items, &r->cap, r->n + 1, SBX_MAX_RUN_LINES, sizeof(struct item), err);
 
     r->items = items;
     if (!st && path)

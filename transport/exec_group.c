@@ -7,8 +7,6 @@
 #include "base/limits.h"
 #include "base/quote.h"
 
-#define RECORD_MAX 160 /* bytes of a record beside its path: three numbers, blanks, NUL */
-
 /* `recs` gives names to find as they are, which would take these for options or operators. */
 static bool is_odd(const struct sbx_wanted *file)
 {
@@ -39,7 +37,7 @@ size_t sbx_exec_group_max(const struct sbx_wanted *const files[], size_t count)
     size_t max = 256; /* markers */
 
     for (size_t i = 0; i < count; i++)
-        max += (size_t)files[i]->size + 2 * (files[i]->path_len + RECORD_MAX);
+        max += (size_t)files[i]->size + 2 * (files[i]->path_len + SBX_GROUP_RECORD);
     return max;
 }
 

@@ -9,8 +9,6 @@
 
 #include "base/limits.h"
 
-/* Bytes of status and record: a path and four numbers, with room for other spellings. */
-#define MAX_TRAILER (16 * SBX_KIB)
 #define MAX_PIECE 65536 /* characters decoded at once */
 
 #define STATUS_NO_TOOL 127 /* what a shell says of a command that it does not find */
@@ -402,7 +400,7 @@ void sbx_exec_stream_init(struct sbx_exec_stream *s, const struct sbx_queue *que
                                   .raw_left = raw_max(files, n),
                                   .coding = coding,
                                   .decoded = SBX_BUF_INIT(SBX_DECODE_ROOM(MAX_PIECE) + 64),
-                                  .trailer = SBX_BUF_INIT(MAX_TRAILER)};
+                                  .trailer = SBX_BUF_INIT(SBX_STREAM_TRAILER)};
     s->lines = (struct sbx_marked){.nonce = nonce, .ctx = s, .bytes = on_bytes, .line = on_line};
     (void)snprintf(s->marker, sizeof(s->marker), "\n%s ", nonce);
 }

@@ -10,11 +10,6 @@
 #include "transport/url.h"
 
 #define SBX_EXECD_PORT 44772u
-#define SBX_EXECD_HEADERS 20u /* of every request, at most */
-
-/* The environment of execd's own shell reads no start-up file, and its outputs are in English; the
- * longest command is what Linux takes as one argument, less the wrapping of this file. */
-#define SBX_EXECD_MAX_SCRIPT 130000u
 
 struct sbx_execd;
 

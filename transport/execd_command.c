@@ -220,6 +220,7 @@ static enum sbx_status make_body(const struct command *c, const struct sbx_call 
         st = sbx_buf_add(&text, script, script_len, err);
     if (st)
         return st;
+    /* The server's own shell would read start-up files, and print in its user's language. */
     sbx_json_add_str(envs, "BASH_ENV", "");
     sbx_json_add_str(envs, "ENV", "");
     sbx_json_add_str(envs, "LC_ALL", "C");

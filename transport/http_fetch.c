@@ -11,8 +11,6 @@
 #include "base/quote.h"
 #include "transport/transport.h"
 
-/* Bytes kept of an error's body: far more than a message shows, so that no secret is cut in two. */
-#define KEPT 1024
 #define MAX_TARGET (8 * SBX_MAX_PATH)
 
 /* What the body of the answer under way is. */
@@ -38,7 +36,7 @@ struct slot {
     int status;
     uint64_t again_ns; /* when to ask once more; 0: not to */
     size_t n_text;
-    char text[KEPT];
+    char text[SBX_HTTP_FETCH_KEPT];
 };
 
 struct fetcher {
@@ -202,7 +200,7 @@ static enum sbx_http_go on_body(void *ctx, const char *bytes, size_t n)
 /* "status 500: text of the server" */
 static void explain_status(struct slot *s)
 {
-    SBX_BUF_AUTO struct sbx_buf text = SBX_BUF_INIT(4 * KEPT);
+    SBX_BUF_AUTO struct sbx_buf text = SBX_BUF_INIT(4 * SBX_HTTP_FETCH_KEPT);
 
     (void)!sbx_secrets_redact(s->f->fetch->secrets, s->text, s->n_text, &text, NULL);
     (void)sbx_err_set(&s->why, SBX_E_REMOTE, 0, "status %d%s%s", s->status, text.len ? ": " : "",

@@ -12,8 +12,6 @@
 #include "base/limits.h"
 #include "base/quote.h"
 
-#define MAX_TARGET 1024u
-
 /* States in which there is nothing to reach any more (OpenSandbox's API, `status.state`). */
 static const char *const ended[] = {"Stopping", "Terminated", "Failed"};
 /* States from which somebody else may bring it back, or in which it is not up yet. */
@@ -110,7 +108,7 @@ static enum sbx_status ask(const struct sbx_lifecycle *l, const struct sbx_call 
                            const char *rest, const char *send, struct sbx_json **ret,
                            struct sbx_error *err)
 {
-    SBX_BUF_AUTO struct sbx_buf target = SBX_BUF_INIT(MAX_TARGET);
+    SBX_BUF_AUTO struct sbx_buf target = SBX_BUF_INIT(SBX_LIFECYCLE_TARGET);
     SBX_BUF_AUTO struct sbx_buf body = SBX_BUF_INIT(SBX_HTTP_ANSWER);
     const uint64_t idle = call->idle_ns ? call->idle_ns : SBX_NEVER;
     struct sbx_http_request request = {.method = send ? "POST" : "GET",
@@ -257,7 +255,7 @@ enum sbx_status sbx_lifecycle_endpoint(const struct sbx_lifecycle *l, const stru
                                        struct sbx_execd_server *ret, struct sbx_error *err)
 {
     SBX_JSON_AUTO struct sbx_json *answer = NULL;
-    SBX_BUF_AUTO struct sbx_buf prefix = SBX_BUF_INIT(MAX_TARGET);
+    SBX_BUF_AUTO struct sbx_buf prefix = SBX_BUF_INIT(SBX_LIFECYCLE_TARGET);
     const char *endpoint;
     char rest[64];
     size_t n;

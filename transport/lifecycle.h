@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "sbx/transport.h"
 #include "transport/execd.h"
 #include "transport/http.h"

@@ -6,14 +6,14 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/limits.h"
 
 #define SBX_MARKED_NONCE 32 /* characters of a nonce */
-#define SBX_MARKED_MAX 512  /* bytes of a marked line at most; a longer one is no marked line */
 
-/* A marked line is "<nonce> <text>" at the start of a line, ended by LF or CR LF. It goes to `line`
- * as terminated text; all other bytes go to `bytes` in order. Held back is only what may still
- * become a marked line, so that whatever reads lines behind this sees each as soon as it is whole.
- * A failure of either ends the push and is returned. */
+/* A marked line is "<nonce> <text>" at the start of a line, ended by LF or CR LF, of SBX_MARKED_MAX
+ * bytes at most. It goes to `line` as terminated text; all other bytes go to `bytes` in order. Held
+ * back is only what may still become a marked line, so that whatever reads lines behind this sees
+ * each as soon as it is whole. A failure of either ends the push and is returned. */
 struct sbx_marked {
     const char *nonce; /* borrowed, SBX_MARKED_NONCE characters, none of them CR or LF */
     void *ctx;         /* borrowed */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SECRETS 64u
+#include "base/limits.h"
 
 static const char mask[] = "***";
 
@@ -18,7 +18,8 @@ enum sbx_status sbx_secrets_add(struct sbx_secrets *secrets, const char *text,
 
     if (!text[0])
         return SBX_OK;
-    st = sbx_array_grow(&array, &secrets->cap, secrets->n + 1, MAX_SECRETS, sizeof(char *), err);
+    st =
+        sbx_array_grow(&array, &secrets->cap, secrets->n + 1, SBX_MAX_SECRETS, sizeof(char *), err);
     if (st)
         return st;
     secrets->texts = array;

@@ -17,8 +17,7 @@
 #include "transport/marked.h"
 #include "transport/transport.h"
 
-#define TICK_MS 100   /* how long output is quiet before a child that has ended counts as ended */
-#define MAX_DRAIN 64u /* chunks */
+#define TICK_MS 100 /* how long output is quiet before a child that has ended counts as ended */
 
 /* One script under way. */
 struct run {
@@ -353,7 +352,7 @@ static void drain(struct run *run, int *fd)
 {
     unsigned i;
 
-    for (i = 0; i < MAX_DRAIN && *fd >= 0 && pull(run, fd) > 0; i++)
+    for (i = 0; i < SBX_DRAIN_CHUNKS && *fd >= 0 && pull(run, fd) > 0; i++)
         ;
 }
 
@@ -361,7 +360,7 @@ static void drain_diag(struct run *run)
 {
     unsigned i;
 
-    for (i = 0; i < MAX_DRAIN && run->shell->child.diag >= 0 && pull_diag(run) > 0; i++)
+    for (i = 0; i < SBX_DRAIN_CHUNKS && run->shell->child.diag >= 0 && pull_diag(run) > 0; i++)
         ;
 }
 

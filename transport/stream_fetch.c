@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/coding.h"
 #include "base/hash.h"
+#include "base/limits.h"
 #include "base/quote.h"
 #include "transport/exec_script.h"
 #include "transport/exec_stream.h"

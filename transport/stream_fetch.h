@@ -5,12 +5,7 @@
 
 #include <stddef.h>
 
-#include "base/limits.h"
 #include "sbx/transport.h"
-
-/* Files of one command at most, and bytes of their names as the script has them. */
-#define SBX_STREAM_FILES 500u
-#define SBX_STREAM_NAMES (64 * SBX_KIB)
 
 /* A way to run a script; as `run` of struct sbx_transport_ops. */
 typedef enum sbx_status sbx_stream_run_fn(void *ctx, const struct sbx_call *call,
