@@ -66,6 +66,14 @@ static enum sbx_status on_coding(struct sbx_http_head *head, const char *value, 
     return SBX_OK;
 }
 
+/* Invalid by RFC 9110, section 14.4: a range that ends before it begins, or beyond its total. */
+static bool is_possible(const struct sbx_http_head *head)
+{
+    if (head->unsatisfied)
+        return head->total_known;
+    return head->first <= head->last && (!head->total_known || head->last < head->total);
+}
+
 /* "bytes 0-9/10", "bytes 0-9/" and an asterisk, or "bytes" with an asterisk before "/10" (RFC 9110,
  * section 14.4), which is the form of status 416. */
 static enum sbx_status on_range(struct sbx_http_head *head, const char *value, size_t n,
@@ -85,6 +93,8 @@ static enum sbx_status on_range(struct sbx_http_head *head, const char *value, s
     head->total_known = !(slash + 2 == end && slash[1] == '*');
     if (head->total_known && !number(slash + 1, (size_t)(end - slash) - 1, &head->total))
         return refuse(err, "a malformed Content-Range");
+    if (!is_possible(head))
+        return refuse(err, "an impossible Content-Range");
     head->has_range = true;
     return SBX_OK;
 }
