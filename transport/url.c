@@ -154,8 +154,8 @@ enum sbx_status sbx_url_source(const char *source, const char *rest,
                                struct sbx_error *err)
 {
     struct sbx_url_authority authority;
-    const char *place, *path;
-    size_t n;
+    const char *place = rest, *path = rest;
+    size_t n = 0;
     enum sbx_status st = split(source, rest, &place, &n, &path, err);
 
     if (!st)
@@ -170,8 +170,8 @@ enum sbx_status sbx_url_source(const char *source, const char *rest,
 enum sbx_status sbx_url_place(const char *source, const char *rest, char *id, size_t cap,
                               struct sbx_buf *ret_path, struct sbx_error *err)
 {
-    const char *place, *path;
-    size_t n;
+    const char *place = rest, *path = rest;
+    size_t n = 0;
     enum sbx_status st = split(source, rest, &place, &n, &path, err);
 
     if (st)
