@@ -349,15 +349,45 @@ enum sbx_status sbx_http_step(struct sbx_http *http, const struct sbx_call *call
     return SBX_OK;
 }
 
-static void drop_waiting(struct sbx_http *http)
+/* What is still to be said when a client is left: that something shall end. */
+static bool is_last_word(const struct sbx_http_exchange *x)
 {
-    while (http->waiting) {
-        struct sbx_http_exchange *x = http->waiting;
+    return strcmp(x->request.method, "DELETE") == 0;
+}
 
-        http->waiting = x->next;
+static void cancel(struct sbx_http *http, struct sbx_http_exchange *x)
+{
+    sbx_http_easy_fail(&http->origin, x, SBX_HTTP_CANCELLED, "cancelled");
+    if (x->easy)
+        let_go(http, x);
+    finish(x);
+}
+
+/* Ends those that wait for their turn; `all`: last words too. */
+static void drop_waiting(struct sbx_http *http, bool all)
+{
+    struct sbx_http_exchange **at = &http->waiting, *x;
+
+    while ((x = *at)) {
+        if (!all && is_last_word(x)) {
+            at = &x->next;
+            continue;
+        }
+        *at = x->next;
         http->n_waiting--;
-        sbx_http_easy_fail(&http->origin, x, SBX_HTTP_CANCELLED, "cancelled");
-        finish(x);
+        cancel(http, x);
+    }
+}
+
+/* Ends those that have a handle; unless `all`, those only whose request was not sent yet. */
+static void drop_busy(struct sbx_http *http, bool all)
+{
+    struct sbx_http_exchange *next;
+
+    for (struct sbx_http_exchange *x = http->busy; x; x = next) {
+        next = x->next;
+        if (all || (!x->asked && !is_last_word(x)))
+            cancel(http, x);
     }
 }
 
@@ -369,31 +399,40 @@ static void sleep_until(uint64_t until_ns)
         (void)poll(NULL, 0, ms);
 }
 
+/* The earlier one of the deadline and ms milliseconds from now. */
+static uint64_t within(uint64_t deadline_ns, uint64_t ms)
+{
+    uint64_t until = sbx_clock_now() + ms * SBX_NS_PER_MS;
+
+    return until < deadline_ns ? until : deadline_ns;
+}
+
+/* Nothing new is asked for meanwhile, also nothing that a callback begins. */
+static void leave_gently(struct sbx_http *http, uint64_t deadline_ns)
+{
+    uint64_t until = within(deadline_ns, SBX_LEAVE_READ_MS), ignored;
+
+    drop_waiting(http, false);
+    drop_busy(http, false);
+    while (sbx_http_active(http) > 0 && sbx_clock_now() < until) {
+        if (!turn(http, &ignored))
+            wait(http, -1, -1, until);
+        drop_waiting(http, false);
+    }
+    if (http->n_busy > 0)
+        sleep_until(within(deadline_ns, SBX_LEAVE_QUIET_MS));
+}
+
 void sbx_http_leave(struct sbx_http *http, uint64_t deadline_ns)
 {
-    uint64_t until = sbx_clock_now() + SBX_LEAVE_READ_MS * (uint64_t)SBX_NS_PER_MS, ignored;
     struct quiet quiet = quiet_begin();
 
-    if (http->gentle) {
-        if (until > deadline_ns)
-            until = deadline_ns;
-        while (sbx_http_active(http) > 0 && sbx_clock_now() < until)
-            if (!turn(http, &ignored))
-                wait(http, -1, -1, until);
+    if (http->gentle)
+        leave_gently(http, deadline_ns);
+    while (sbx_http_active(http) > 0) { /* a callback may begin another */
+        drop_waiting(http, true);
+        drop_busy(http, true);
     }
-    drop_waiting(http);
-    if (http->gentle && http->n_busy > 0) {
-        until = sbx_clock_now() + SBX_LEAVE_QUIET_MS * (uint64_t)SBX_NS_PER_MS;
-        sleep_until(until < deadline_ns ? until : deadline_ns);
-    }
-    while (http->busy) {
-        struct sbx_http_exchange *x = http->busy;
-
-        sbx_http_easy_fail(&http->origin, x, SBX_HTTP_CANCELLED, "cancelled");
-        let_go(http, x);
-        finish(x);
-    }
-    drop_waiting(http); /* what a callback has begun meanwhile */
     quiet_end(&quiet);
 }
 

@@ -69,7 +69,7 @@ struct sbx_http_request {
     size_t send_len;
     const char *accept; /* NULL, or the value of Accept; static */
     uint64_t max_body;  /* bytes of the answer's body; more is closed at once */
-    bool fresh;         /* not on a connection that served another request before */
+    bool fresh;         /* not on a connection that served another request before; so is any POST */
     uint64_t first_ns;  /* nanoseconds until connected, and then until the head */
     uint64_t idle_ns;   /* nanoseconds without a byte */
     void *ctx;
@@ -107,7 +107,8 @@ SBX_MUST_CHECK enum sbx_status sbx_http_step(struct sbx_http *http, const struct
 /* Ends what is under way; each exchange gets its on_done. If gentle, answers are read on for half a
  * second at most (those that end meanwhile are whole), then nothing is read for 0.3 s, and only
  * what is still coming is closed: a server that is blocked in writing to a connection notices its
- * end without a signal. Never waits beyond deadline_ns. */
+ * end without a signal. Meanwhile nothing is asked for that was not yet, but for a DELETE. Never
+ * waits beyond deadline_ns. */
 void sbx_http_leave(struct sbx_http *http, uint64_t deadline_ns);
 
 void sbx_http_free(struct sbx_http *http); /* leaves at once; NULL is fine */

@@ -31,10 +31,12 @@ static size_t on_header(char *line, size_t size, size_t count, void *ctx)
     bool done = x->reader.done;
     enum sbx_status st;
 
-    x->heard_ns = sbx_clock_now();
     st = sbx_http_head_line(&x->reader, line, n, &x->why);
     if (st)
         return end_by_us(x, end_of_head(st));
+    /* One clock for the whole head: a line now and then would hold it up for ever. */
+    if (x->reader.done)
+        x->heard_ns = sbx_clock_now();
     if (!done && x->reader.done && x->request.on_head &&
         x->request.on_head(x->request.ctx, &x->reader.head) == SBX_HTTP_STOP)
         return end_by_us(x, SBX_HTTP_STOPPED);
@@ -63,7 +65,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *ctx)
     return n;
 }
 
-/* The connection is there: from now on the answer is waited for. */
+/* The connection is there, and the request is about to be sent: now the answer is waited for. */
 static int on_connected(void *ctx, char *to, char *from, int to_port, int from_port)
 {
     struct sbx_http_exchange *x = ctx;
@@ -72,6 +74,7 @@ static int on_connected(void *ctx, char *to, char *from, int to_port, int from_p
     (void)from;
     (void)to_port;
     (void)from_port;
+    x->asked = true;
     x->heard_ns = sbx_clock_now();
     return CURL_PREREQFUNC_OK;
 }
@@ -103,6 +106,14 @@ static const struct number_option {
     {CURLOPT_QUICK_EXIT, 1},
 };
 
+/* CURLOPT_CAINFO alone adds to what libcurl was built to trust: Debian's also looks into a
+ * directory, /etc/ssl/certs. */
+static bool set_trust(CURL *easy, const char *cacert)
+{
+    return !cacert || (!curl_easy_setopt(easy, CURLOPT_CAINFO, cacert) &&
+                       !curl_easy_setopt(easy, CURLOPT_CAPATH, NULL));
+}
+
 static bool set_fixed(CURL *easy, const struct sbx_http_origin *origin)
 {
     CURLcode rc = CURLE_OK;
@@ -113,7 +124,7 @@ static bool set_fixed(CURL *easy, const struct sbx_http_origin *origin)
            !curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "https") &&
            !curl_easy_setopt(easy, CURLOPT_USERAGENT, "sbx-sync/" SBX_VERSION) &&
            !curl_easy_setopt(easy, CURLOPT_NOPROXY, origin->direct ? "*" : NULL) &&
-           (!origin->cacert || !curl_easy_setopt(easy, CURLOPT_CAINFO, origin->cacert)) &&
+           set_trust(easy, origin->cacert) &&
            !curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) &&
            !curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) &&
            !curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
@@ -157,14 +168,20 @@ static bool make_fields(const struct sbx_http_origin *origin, struct sbx_http_ex
     return !x->request.send || add_field(&x->fields, "Content-Type: application/json");
 }
 
+static bool is_post(const struct sbx_http_request *r)
+{
+    return strcmp(r->method, "POST") == 0;
+}
+
 static CURLcode set_method(CURL *easy, const struct sbx_http_request *r)
 {
     CURLcode rc;
 
-    if (r->send) {
-        rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, r->send);
+    if (r->send || is_post(r)) {
+        rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, r->send ? r->send : "");
         if (!rc)
-            rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->send_len);
+            rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                  (curl_off_t)(r->send ? r->send_len : 0));
         if (!rc)
             rc = curl_easy_setopt(easy, CURLOPT_POST, 1L);
     } else {
@@ -206,6 +223,13 @@ static CURLcode set_context(struct sbx_http_exchange *x)
     return rc;
 }
 
+/* libcurl sends a request again, whatever its method, if a connection that served another one ends
+ * without an answer. The server may have done all the same what a POST asked for. */
+static long wants_fresh(const struct sbx_http_request *r)
+{
+    return r->fresh || is_post(r) ? 1L : 0L;
+}
+
 enum sbx_status sbx_http_easy_aim(const struct sbx_http_origin *origin, struct sbx_http_exchange *x,
                                   struct sbx_error *err)
 {
@@ -224,7 +248,7 @@ enum sbx_status sbx_http_easy_aim(const struct sbx_http_origin *origin, struct s
         curl_easy_setopt(x->easy, CURLOPT_URL, url.data) ||
         curl_easy_setopt(x->easy, CURLOPT_RANGE, r->has_range ? range : NULL) ||
         curl_easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->fields ? x->fields : origin->fields) ||
-        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, r->fresh ? 1L : 0L))
+        curl_easy_setopt(x->easy, CURLOPT_FRESH_CONNECT, wants_fresh(r)))
         return sbx_err_nomem(err);
     return SBX_OK;
 }
@@ -233,6 +257,9 @@ static enum sbx_http_end end_of_code(const struct sbx_http_exchange *x, CURLcode
 {
     const struct sbx_http_head *head = &x->reader.head;
 
+    /* To libcurl a head that ends in the middle is a whole one. */
+    if (!x->reader.done && (rc == CURLE_OK || rc == CURLE_PARTIAL_FILE))
+        return SBX_HTTP_NO_HEAD;
     switch (rc) {
     case CURLE_OK:
         return head->chunked || head->has_length || head->status == 204 || head->status == 304
@@ -298,6 +325,7 @@ void sbx_http_easy_judge(const struct sbx_http_origin *origin, struct sbx_http_e
             sbx_http_easy_fail(origin, x, end,
                                end == SBX_HTTP_UNFRAMED ? "the answer says nothing of its length"
                                : x->error[0]            ? x->error
+                               : rc == CURLE_OK         ? "the answer ended within its head"
                                                         : curl_easy_strerror(rc));
         x->end = end;
     }

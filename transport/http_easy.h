@@ -15,6 +15,7 @@ struct sbx_http_exchange {
     struct sbx_buf target; /* owned; what request.target points to */
     uint64_t deadline_ns;
     struct sbx_http_head_reader reader;
+    bool asked;        /* the request was sent, or is being sent */
     uint64_t body;     /* bytes that came of it */
     uint64_t heard_ns; /* when the peer last did something, or should have begun to */
     bool ours;         /* ended by a callback: `end` and `why` say how */
