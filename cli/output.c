@@ -164,7 +164,9 @@ static void why(const struct sbx_report_file *f, char *out, size_t cap)
     out[0] = '\0';
     if (f->with[0])
         n = (size_t)snprintf(out, cap, ", %s %s",
-                             f->reason == SBX_REFUSE_ALIAS_LOCAL ? "in DEST as" : "also spelled",
+                             f->reason == SBX_REFUSE_ALIAS         ? "also spelled"
+                             : f->reason == SBX_REFUSE_ALIAS_LOCAL ? "in DEST as"
+                                                                   : "in DEST there is",
                              SBX_CLI_QUOTE(f->with[0]));
     if (f->with[0] && f->with[1] && n < cap)
         (void)snprintf(out + n, cap - n, " and otherwise");

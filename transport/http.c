@@ -503,6 +503,7 @@ enum sbx_status sbx_http_ask(struct sbx_http *http, const struct sbx_call *call,
     st = sbx_http_begin(http, call->deadline_ns, &own, err);
     while (!st && !asking.done)
         st = sbx_http_step(http, call, -1, SBX_NEVER, err);
+    asking.err = NULL; /* of the call's end, `err` tells already */
     if (!asking.done)
         sbx_http_leave(http, sbx_clock_now() + SBX_NS_PER_S);
     if (!st)

@@ -249,6 +249,13 @@ class Output(harness.Case):
         run = self.run_command(self.src, self.dst)
         self.assertIn("sbx-sync: refused (alias-local): a, in DEST as A\n", run.err)
 
+    def test_what_stands_in_the_way_in_dest_is_no_spelling(self):
+        self.make("d/a", b"1")
+        os.mkdir(self.dst)
+        os.symlink(self.outside, os.path.join(self.dst, "d"))
+        run = self.run_command(self.src, self.dst)
+        self.assertIn("sbx-sync: refused (linked): d/a, in DEST there is d\n", run.err)
+
     def test_a_dry_run_marks_what_it_would_replace(self):
         self.make("a", b"1")
         self.make("b", b"2")

@@ -6,6 +6,7 @@
 #define TESTS_UNIT_TRANSPORT_HTTP_SERVER_H
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -67,8 +68,14 @@ static inline bool peer_send(struct peer *p, const void *bytes, size_t n)
     const char *at = bytes;
 
     while (n > 0 && !p->gone) {
-        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL);
+        struct pollfd room = {.fd = p->fd, .events = POLLOUT};
+        /* A write that blocks would tell only at its end what it wrote at its beginning. */
+        ssize_t sent = send(p->fd, at, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
+        if (sent < 0 && errno == EAGAIN) {
+            (void)poll(&room, 1, -1);
+            continue;
+        }
         if (sent <= 0) {
             peer_gone(p);
             break;
