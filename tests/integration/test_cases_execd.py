@@ -363,11 +363,14 @@ class Leaving(servers.Case):
             self.assertTrue(self.survived(thread))
 
     def test_bystanders_live_when_a_pass_meets_its_deadline(self):
-        thread = self.bystander()
+        for i in range(20):
+            with open(self.make(f"more{i}"), "wb") as file:
+                file.truncate(400 * MIB)
+        thread = self.bystander("sleep 6")
         start = time.monotonic()
-        run = self.pull("--deadline", "1")
-        self.assertLess(time.monotonic() - start, 3)
-        self.assertIn(run.status, (0, 1), run.err)
+        run = self.pull("--deadline", "4", "--max-bytes", "100G", "--durability", "none")
+        self.assertLess(time.monotonic() - start, 8)
+        self.assertEqual(run.status, 1, run.err)
         self.assertTrue(self.survived(thread))
 
     def test_bystanders_live_when_a_file_grows(self):
