@@ -316,7 +316,8 @@ static enum sbx_status run_once(struct command *c, const struct sbx_call *call, 
     if (!st && c->events.ended && !c->refused)
         (void)!sbx_marked_end(&c->lines, NULL); /* a failure is remembered by on_bytes */
     if (c->events.ended)
-        remove_outputs(c, st ? sbx_clock_now() + SBX_NS_PER_S / 4 : call->deadline_ns);
+        /* Whoever drips an answer to this must not hold the pass up. */
+        remove_outputs(c, sbx_clock_now() + (st ? SBX_NS_PER_S / 4 : SBX_NS_PER_S));
     return st ? st : result(c, ret_exit, err);
 }
 
